@@ -1,0 +1,92 @@
+# Everything a developer types. Each target builds what it needs: .venv from requirements.lock, and checks Java.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV  ?= .venv
+SEEDS ?= 500
+JOBS  ?= 2
+ARGS  ?=
+
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+CODE   := src tests tools bench
+
+# Fast and virtual-time tests share the cores; tests of real processes run alone, so that nothing disturbs their clocks.
+PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/tidy
+SERIAL_TESTS   := tests/conformance tests/integration
+# With ARGS='-k ...' one half may have nothing to run (pytest's code 5); without ARGS that is an error.
+NONE_SELECTED  := $(if $(ARGS),|| [ $$? = 5 ])
+
+.PHONY: help
+help:  ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Setting up -----------------------------------------------------------------------------------------------------
+$(STAMP): requirements.lock pyproject.toml
+	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) || exit 1; \
+	if ! $(BIN)/python -c 'import pip' >/dev/null 2>&1; then \
+		echo "Building $(VENV) with $$python"; \
+		"$$python" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: setup java
+setup: $(STAMP)  ## Build the virtual environment
+java:
+	@tools/java.sh >/dev/null
+
+# Running --------------------------------------------------------------------------------------------------------
+.PHONY: run test bench soak
+run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class, a killed broker (ARGS=--keep leaves it running)
+	@$(BIN)/causeway demo $(ARGS)
+
+test: $(STAMP) java  ## Every test
+	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
+	$(PYTEST) $(SERIAL_TESTS) $(ARGS) $(NONE_SELECTED)
+
+bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and the peers installed here
+	@$(BIN)/python -m bench $(ARGS)
+
+soak: $(STAMP)  ## The simulator with SEEDS seeds (500)
+	@$(BIN)/python -m causeway.sim.soak --seeds $(SEEDS) --jobs $(JOBS) $(ARGS)
+
+# Checking -------------------------------------------------------------------------------------------------------
+.PHONY: check lint types layers tidy generated
+check: lint types layers generated tidy  ## Everything that can be wrong without running it
+lint: $(STAMP)
+	$(BIN)/ruff check --no-cache $(CODE)
+	$(BIN)/ruff format --no-cache --check $(CODE)
+types: $(STAMP)
+	$(BIN)/mypy
+layers: $(STAMP)
+	$(BIN)/lint-imports --no-cache
+generated: $(STAMP)
+	$(BIN)/python tools/gen_docs.py --check
+	$(BIN)/python tools/adr_index.py --check
+	$(BIN)/python tools/unasync.py --check
+tidy: $(STAMP)
+	$(PYTEST) -q tests/tidy
+
+.PHONY: fmt generate lock clean
+fmt: $(STAMP)  ## Format the code and mend what can be mended
+	$(BIN)/ruff check --no-cache --fix $(CODE)
+	$(BIN)/ruff format --no-cache $(CODE)
+
+generate: $(STAMP)  ## Write the generated documents and the sync client anew
+	$(BIN)/python tools/gen_docs.py
+	$(BIN)/python tools/adr_index.py
+	$(BIN)/python tools/unasync.py
+
+# The lock has its own small environment: a broken lock must not stand in the way of mending it.
+lock:  ## Resolve the dependencies anew into requirements.lock
+	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) && "$$python" -m venv build/lock
+	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
+	build/lock/bin/uv pip compile pyproject.toml --extra bench --group dev --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --upgrade --quiet --output-file requirements.lock
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .hypothesis .benchmarks
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,40 @@
+"""Causeway: a message-oriented middleware whose brokers find, share and replace each other without an administrator.
+
+async with causeway.connect("causeway://host:port", name="billing") as bus: ...
+The same without asyncio: `causeway.sync`. For tests: `causeway.testing`.
+"""
+
+from causeway.client._async.bus import Bus, connect
+from causeway.client._async.consumer import MailboxConsumer, Message, MessageFeed
+from causeway.client._async.receipt import Receipt
+from causeway.client._async.transaction import Transaction
+from causeway.errors import (
+    CausewayError,
+    Code,
+    ConfigError,
+    DeadlineExceeded,
+    LocalProtocolError,
+    Refused,
+    RemoteProtocolError,
+    StoreError,
+    TransportError,
+)
+
+__all__ = [
+    "Bus",
+    "CausewayError",
+    "Code",
+    "ConfigError",
+    "DeadlineExceeded",
+    "LocalProtocolError",
+    "MailboxConsumer",
+    "Message",
+    "MessageFeed",
+    "Receipt",
+    "Refused",
+    "RemoteProtocolError",
+    "StoreError",
+    "Transaction",
+    "TransportError",
+    "connect",
+]

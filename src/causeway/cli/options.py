@@ -1,0 +1,59 @@
+"""Options that several commands share, so that they are named, explained and defaulted the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from causeway.cli import runfile
+from causeway.errors import ConfigError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
+
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        envvar="CAUSEWAY_URL",
+        help="Brokers to talk to, causeway://host:port[,host:port...]. Default: the cluster of 'causeway up'.",
+    ),
+]
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="CAUSEWAY_DATA",
+        help="Data directory of the local cluster meant. Default: the cluster started last.",
+    ),
+]
+
+AppName = Annotated[str, typer.Option("--name", help="Name of the application that this command acts as.")]
+
+
+def examples(*lines: str) -> str:
+    """The end of a help text: commands to copy. An empty line between them keeps each on its own line."""
+    return "\n\n".join(("[bold]Examples[/bold]", *(f"$ {line}" for line in lines)))
+
+
+def resolve_url(url: str | None, data: Path | None) -> str:
+    """The URL given, or that of the local cluster."""
+    if url is not None:
+        return url
+    where, run = runfile.find(data)
+    if not run.addresses:
+        raise ConfigError("data", str(where), "its cluster was never started; start it with 'causeway up'")
+    return run.url
+
+
+def parse_address(field: str, text: str) -> tuple[str, int]:
+    """`host:port`, or a ConfigError that says what is wrong."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host:
+        raise ConfigError(field, text, "must be host:port, for example 127.0.0.1:7400")
+    if not port.isdecimal() or not 1 <= int(port) <= 65535:
+        raise ConfigError(field, text, f"its port {port!r} must lie in 1..65535")
+    return host, int(port)

@@ -1,0 +1,129 @@
+"""One short conversation with one broker: what is its status, what does it know of a message.
+
+Owns: the handshake of a connection that only looks. Must not know: how an answer is shown. Sending and receiving go
+through `causeway.client`; this asks brokers one by one, on purpose, also those that do not serve yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from types import TracebackType
+from typing import Any, Final
+
+import msgspec
+
+from causeway.core.messages import (
+    PROTOCOL_VERSION,
+    Goodbye,
+    Hello,
+    Message,
+    Ping,
+    Pong,
+    StatusReply,
+    StatusRequest,
+    StoryReply,
+    StoryRequest,
+    Welcome,
+)
+from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
+from causeway.trace import TraceRecord
+from causeway.types import Peer
+from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.frame import FrameReader
+
+PROBE_SECONDS_MAX: Final = 3.0
+_READ_BYTES: Final = 65_536
+
+
+class Probe:
+    """`async with Probe(host, port) as probe: await probe.status()`."""
+
+    def __init__(self, host: str, port: int, seconds_max: float = PROBE_SECONDS_MAX) -> None:
+        self.address = f"{host}:{port}"
+        self._host, self._port, self._seconds_max = host, port, seconds_max
+        self._frames = FrameReader()
+        self._arrived: list[tuple[Message, bytes]] = []
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+        self.peer: Peer
+        self.others: tuple[Peer, ...] = ()
+
+    async def __aenter__(self) -> Probe:
+        try:
+            async with asyncio.timeout(self._seconds_max):
+                self._reader, self._writer = await asyncio.open_connection(self._host, self._port)
+        except TimeoutError as error:
+            raise DeadlineExceeded(f"broker {self.address} did not answer; is the address right?") from error
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise TransportError(f"broker {self.address}: {reason}; is it running there?") from error
+        try:
+            hello = Hello(PROTOCOL_VERSION, "causeway-probe", secrets.randbits(62))
+            welcome, _body = await self._ask(hello, Welcome)
+        except BaseException:
+            await self._close()
+            raise
+        assert isinstance(welcome, Welcome)
+        self.peer, self.others = welcome.peer, welcome.others
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    async def status(self) -> dict[str, Any]:
+        """The broker's own statistics."""
+        _reply, body = await self._ask(StatusRequest(1), StatusReply)
+        try:
+            return msgspec.json.decode(body, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise RemoteProtocolError(Code.BAD_FRAME, f"status of {self.address} is not JSON: {error}") from error
+
+    async def story(self, request: StoryRequest) -> list[TraceRecord]:
+        """What the broker remembers of a message."""
+        _reply, body = await self._ask(request, StoryReply)
+        try:
+            return msgspec.msgpack.decode(body, type=list[TraceRecord])
+        except msgspec.MsgspecError as error:
+            raise RemoteProtocolError(Code.BAD_FRAME, f"story of {self.address} is not a trace: {error}") from error
+
+    async def _close(self) -> None:
+        self._writer.close()
+        with contextlib.suppress(OSError):
+            await self._writer.wait_closed()
+
+    async def _ask(self, request: Message, wanted: type[Message]) -> tuple[Message, bytes]:
+        try:
+            async with asyncio.timeout(self._seconds_max):
+                self._writer.write(encode_frame(request))
+                while True:
+                    head, body = await self._next()
+                    if isinstance(head, wanted):
+                        return head, body
+                    if isinstance(head, Goodbye):
+                        raise Refused(_known(head.code), f"{head.detail} (said by {self.address})")
+                    if isinstance(head, Ping):
+                        self._writer.write(encode_frame(Pong(head.nonce)))
+        except TimeoutError as error:
+            asked = type(request).__name__
+            raise DeadlineExceeded(f"broker {self.address} gave no answer to {asked}; is it overloaded?") from error
+        except OSError as error:
+            raise TransportError(f"broker {self.address}: connection lost ({error}); try again") from error
+
+    async def _next(self) -> tuple[Message, bytes]:
+        while not self._arrived:
+            data = await self._reader.read(_READ_BYTES)
+            if not data:
+                raise TransportError(f"broker {self.address} closed the connection; is it a Causeway broker?")
+            self._arrived.extend((decode_head(head), body) for head, body in self._frames.feed(data))
+        return self._arrived.pop(0)
+
+
+def _known(code: int) -> Code:
+    try:
+        return Code(code)
+    except ValueError:
+        return Code.UNAVAILABLE

@@ -1,0 +1,163 @@
+"""Where a local cluster is written down, so that every command finds it without being told.
+
+`<data>/cluster.json` describes one cluster: its brokers, their addresses and processes. `<runtime>/current` names
+the data directory of the cluster started last. Both are private to the user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+
+import msgspec
+
+from causeway.cli.pids import ProcessId, is_running
+from causeway.client.url import format_url
+from causeway.errors import ConfigError, StoreError
+
+RUN_FILE_VERSION = 1
+_FILE_NAME = "cluster.json"
+
+
+class BrokerEntry(msgspec.Struct):
+    """One broker of a local cluster."""
+
+    name: str
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 until the broker has bound its first port; afterwards it keeps the port for life."""
+    process: ProcessId | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its process lives."""
+        return is_running(self.process)
+
+
+class RunFile(msgspec.Struct):
+    """A local cluster: what it is, and which processes make it up."""
+
+    brokers: list[BrokerEntry]
+    durability: str = "disk"
+    copies: int = 3
+    formed: bool = False
+    """All brokers were active once: from then on nobody founds a cluster here again."""
+    version: int = RUN_FILE_VERSION
+
+    @property
+    def url(self) -> str:
+        """What a client needs: every broker's address."""
+        return format_url(tuple(self.addresses))
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Host and port of every broker that ever bound one."""
+        return [(entry.host, entry.port) for entry in self.brokers if entry.port]
+
+
+def runtime_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """The user's private directory for what lives as long as the login; made when missing."""
+    base = environ.get("XDG_RUNTIME_DIR")
+    path = Path(base) / "causeway" if base else Path(tempfile.gettempdir()) / f"causeway-{os.getuid()}"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise StoreError(f"runtime directory {path}: {error.strerror}; set XDG_RUNTIME_DIR to one you own") from error
+    # In a shared /tmp somebody else may have made it first, to see or to redirect what we do.
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise StoreError(f"runtime directory {path} is not private to you; set XDG_RUNTIME_DIR to one that is")
+    return path
+
+
+def default_data_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where `up` keeps a cluster when not told."""
+    base = environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "causeway"
+
+
+def prepare_data_dir(data: Path) -> None:
+    """Make the data directory, or say why it cannot be used."""
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=data):
+            pass
+    except OSError as error:
+        raise ConfigError("data", str(data), f"{error.strerror}; give a directory that you may write") from error
+
+
+def load(data: Path) -> RunFile | None:
+    """The cluster kept in a data directory; None when there is none."""
+    path = data / _FILE_NAME
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError("data", str(data), f"{error.strerror}; give a directory that you may read") from error
+    try:
+        run = msgspec.json.decode(raw, type=RunFile)
+    except msgspec.MsgspecError as error:
+        raise ConfigError("data", str(path), f"is damaged ({error}); restore it or give another --data") from error
+    if run.version != RUN_FILE_VERSION:
+        raise ConfigError("version", run.version, f"{path} was written by another release; use that one to stop it")
+    return run
+
+
+def save(data: Path, run: RunFile) -> None:
+    """Write the cluster down; a crash leaves the old file or the new one."""
+    _replace(data / _FILE_NAME, msgspec.json.format(msgspec.json.encode(run), indent=2))
+
+
+def remember(data: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """Make this the cluster that commands use when not told."""
+    _replace(runtime_dir(environ) / "current", str(data.resolve()).encode())
+
+
+def forget(data: Path, environ: Mapping[str, str] = os.environ) -> None:
+    """No longer the cluster that commands use, if it was."""
+    path = runtime_dir(environ) / "current"
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_text() == str(data.resolve()):
+            path.unlink()
+
+
+def find(data: Path | None, environ: Mapping[str, str] = os.environ) -> tuple[Path, RunFile]:
+    """The cluster in `data`, or the one started last."""
+    if data is None:
+        try:
+            data = Path((runtime_dir(environ) / "current").read_text())
+        except FileNotFoundError:
+            data = default_data_dir(environ)
+    run = load(data)
+    if run is None:
+        raise ConfigError("data", str(data), "holds no cluster; start one with 'causeway up', or give --url or --data")
+    return data, run
+
+
+@contextlib.contextmanager
+def lock(data: Path) -> Iterator[None]:
+    """Two commands never start or stop the same cluster at once."""
+    with (data / "lock").open("w") as file:
+        try:
+            flock(file, LOCK_EX | LOCK_NB)
+        except BlockingIOError as error:
+            remedy = "another causeway command is starting or stopping it; wait for that one"
+            raise ConfigError("data", str(data), remedy) from error
+        yield
+
+
+def _replace(path: Path, content: bytes) -> None:
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror}; free space or give another --data") from error

@@ -1,0 +1,63 @@
+"""`causeway sim`: the whole product in virtual time, with faults drawn from a seed. Parse, call, print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from causeway.cli.options import AsJson
+from causeway.cli.output import console, print_json
+from causeway.errors import ConfigError
+from causeway.sim.faults import Options, options_swarm
+from causeway.sim.run import SimRun
+from causeway.sim.verdict import SimVerdict
+
+
+def sim(
+    seed: Annotated[int, typer.Option(help="Everything is drawn from it: the same seed does the same again.")] = 0,
+    brokers: Annotated[int | None, typer.Option(help="Brokers to begin with. Default: drawn.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Applications per workload. Default: drawn.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Virtual seconds with faults. Default: drawn.")] = None,
+    as_json: AsJson = False,
+    trace_digest: Annotated[bool, typer.Option(help="Print the digest of everything that happened, last.")] = False,
+    log: Annotated[Path | None, typer.Option(help="Write one line per event to this file.")] = None,
+) -> int:
+    """Run brokers and applications in virtual time under faults, then heal and demand convergence.
+
+    Exit codes: 0 all guarantees held, 2 the product crashed, 3 a checker complained, 4 it did not converge.
+    """
+    for field, value, least in (("brokers", brokers, 1), ("clients", clients, 1), ("seconds", seconds, 0)):
+        if value is not None and value < least:
+            raise ConfigError(field, value, f"must be at least {least}")
+    options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
+    if not as_json:
+        console().print("\n".join(options.lines()), soft_wrap=True, markup=False)
+    verdict = _run(options, log)
+    if as_json:
+        print_json(verdict)
+    else:
+        _show(verdict, trace_digest=trace_digest)
+    return verdict.code
+
+
+def _run(options: Options, log: Path | None) -> SimVerdict:
+    if log is None:
+        return SimRun(options).run()
+    with log.open("w") as file:
+        return SimRun(options, log=lambda line: print(line, file=file)).run()
+
+
+def _show(verdict: SimVerdict, *, trace_digest: bool) -> None:
+    out = console()
+    for title, counts in (("seen", verdict.observations), ("faults", verdict.faults)):
+        shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        out.print(f"{title}: {shown or 'none'}", soft_wrap=True, markup=False)
+    out.print(f"{verdict.events} events in {verdict.turns} turns, {verdict.virtual_seconds:.1f} virtual seconds")
+    if verdict.ok:
+        out.print("ok: nothing acknowledged was lost, doubled or out of order, and all brokers agree")
+    else:
+        out.print(verdict.failure_line(), soft_wrap=True, markup=False)
+    if trace_digest:
+        out.print(f"digest={verdict.digest}", soft_wrap=True)

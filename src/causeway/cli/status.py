@@ -1,0 +1,120 @@
+"""`causeway status`: brokers, ring and mailboxes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from causeway.cli import runfile
+from causeway.cli.options import AsJson, Data, Url
+from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
+from causeway.cli.probe import Probe
+from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
+from causeway.client.url import parse_url
+from causeway.errors import CausewayError
+
+BROKERS_ASKED_MAX = 256
+
+
+def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
+    """Show every broker, who owns which mailbox in which epoch, and how much waits in it.
+
+    Exit code 0 when every broker is active and every mailbox is served, else 1. With --json it prints one object:
+    "brokers" (each "name", "address", "state", "id", "pid", "cluster", "peers", "leaves", "owned", "copies",
+    "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch", "members", "incomplete",
+    "serving", "blocked", "stored", "volatile", "consumers", "unsettled"), "root" ("epoch", "owner", "members"),
+    "healthy".
+    """
+    view = asyncio.run(_gather(url, data))
+    if as_json:
+        print_json({"brokers": view.brokers, "mailboxes": view.mailboxes, "root": view.root, "healthy": view.healthy})
+    else:
+        out = console()
+        out.print(_broker_table(view))
+        out.print(_mailbox_table(view))
+    return EXIT_OK if view.healthy else EXIT_FAILED
+
+
+async def _gather(url: str | None, data: Any) -> ClusterView:
+    if url is not None:
+        addresses = parse_url(url)
+        return await survey(addresses)
+    _where, run = runfile.find(data)
+    pids = {(entry.host, entry.port): entry.process.pid for entry in run.brokers if entry.process and entry.running}
+    names = {(entry.host, entry.port): entry.name for entry in run.brokers}
+    view = await survey(run.addresses)
+    for line in view.brokers:
+        host, _colon, port = line.address.rpartition(":")
+        line.pid = pids.get((host, int(port)))
+        line.name = names.get((host, int(port)), line.name)
+    return view
+
+
+async def survey(addresses: Sequence[tuple[str, int]]) -> ClusterView:
+    """Ask these brokers, and those they name, until nobody new is named."""
+    lines: dict[tuple[str, int], BrokerLine] = {}
+    reports: list[dict[str, Any]] = []
+    asked: set[tuple[str, int]] = set()
+    waiting = list(dict.fromkeys(addresses))
+
+    async def ask(address: tuple[str, int]) -> list[tuple[str, int]]:
+        shown = f"{address[0]}:{address[1]}"
+        try:
+            async with Probe(*address) as probe:
+                report = await probe.status()
+        except CausewayError as error:
+            lines[address] = BrokerLine(name=shown, address=shown, state="down", error=str(error))
+            return []
+        lines[address] = broker_line(report, address=shown)
+        reports.append(report)
+        return [(peer.host, peer.port) for peer in probe.others]
+
+    while waiting and len(asked) < BROKERS_ASKED_MAX:
+        asked.update(waiting)
+        named = await asyncio.gather(*(ask(address) for address in waiting))
+        waiting = list(dict.fromkeys(address for found in named for address in found if address not in asked))
+    return merge(lines.values(), reports)
+
+
+def _broker_table(view: ClusterView) -> Table:
+    holders = ", ".join(str(member) for member in view.root.get("members", [])) or "nobody"
+    caption = f"in ring order; the directory (epoch {view.root.get('epoch', '?')}) is held by {holders}"
+    table = _new_table("brokers")
+    table.caption, table.caption_justify = caption, "left"
+    for column in ("broker", "address", "state", "key"):
+        table.add_column(column, no_wrap=True)
+    for column in ("pid", "peers", "owns", "copies", "taken"):
+        table.add_column(column, justify="right", no_wrap=True)
+    colours = {"active": "green", "joining": "yellow", "down": "red"}
+    for line in view.brokers:
+        state = f"[{colours[line.state]}]{line.state}[/]"
+        counts = [line.peers, line.owned, line.copies, line.deposits]
+        shown = [str(count) if line.state != "down" else "" for count in counts]
+        table.add_row(line.name, line.address, state, line.id[:6], str(line.pid or ""), *shown)
+    return table
+
+
+def _mailbox_table(view: ClusterView) -> Table:
+    table = _new_table("mailboxes")
+    table.add_column("mailbox", overflow="fold")
+    table.add_column("owner", no_wrap=True)
+    table.add_column("epoch", justify="right")
+    table.add_column("copies on")
+    for column in ("stored", "memory", "readers", "in hand"):
+        table.add_column(column, justify="right")
+    for line in view.mailboxes:
+        owner = f"[green]{line.owner}[/]" if line.serving else f"[red]{line.owner}: {line.blocked or 'not served'}[/]"
+        copies = [f"{name} (catching up)" if name in line.incomplete else name for name in line.members]
+        others = ", ".join(copy for copy in copies if copy != line.owner)
+        counts = (line.stored, line.volatile, line.consumers, line.unsettled)
+        table.add_row(line.name, owner, str(line.epoch), others, *(str(count) for count in counts))
+    return table
+
+
+def _new_table(title: str) -> Table:
+    """Narrow enough for 80 columns."""
+    return Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)

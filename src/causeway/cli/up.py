@@ -1,0 +1,158 @@
+"""`causeway up`: start a local cluster of real broker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from causeway.cli import runfile
+from causeway.cli.cluster import Exited, ProcessCluster, plan
+from causeway.cli.options import AsJson
+from causeway.cli.output import EXIT_OK, notices, print_json
+from causeway.client.url import PORT_DEFAULT
+from causeway.errors import ConfigError
+
+_WATCH_SECONDS = 0.5
+
+
+def up(
+    *,
+    brokers: Annotated[
+        int | None, typer.Option(help="How many brokers; default 3, or as many as the data directory holds.")
+    ] = None,
+    durability: Annotated[
+        str | None, typer.Option(help="disk (default): acknowledged is on stable storage. memory: in memory.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(envvar="CAUSEWAY_DATA", help="Where the cluster lives; one directory per cluster.")
+    ] = None,
+    copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
+    port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Start a local cluster; afterwards send, receive, browse, status, story and down find it by themselves.
+
+    Started again on the same data, after down or after a crash, it resumes with everything that was acknowledged.
+    With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers"}, each broker with "name",
+    "host", "port" and "pid"; in the foreground also {"event": "exited", "name", "code"} per broker that ends, and
+    {"event": "down", "killed"} last.
+    """
+    where = (data or runfile.default_data_dir()).absolute()
+    runfile.prepare_data_dir(where)
+    return asyncio.run(_up(where, (brokers, durability, copies, port), detach=detach, as_json=as_json))
+
+
+async def _up(
+    data: Path, wanted: tuple[int | None, str | None, int | None, int], *, detach: bool, as_json: bool
+) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    with runfile.lock(data):
+        brokers, durability, copies, port = wanted
+        cluster = ProcessCluster(data, plan(data, brokers=brokers, durability=durability, copies=copies, port=port))
+        if len(cluster.running()) == len(cluster.names):
+            raise ConfigError("data", str(data), "its cluster is already up; see 'causeway status', 'causeway down'")
+        earlier = {entry.name for entry in cluster.running()}
+        starting = asyncio.create_task(_start(cluster, as_json=as_json))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await starting
+        except BaseException:
+            # Leave nothing half started behind, but what ran before keeps running.
+            await cluster.kill(*(name for name in cluster.names if name not in earlier))
+            raise
+        finally:
+            stopping.cancel()
+        runfile.remember(data)
+    if detach and not stop.is_set():
+        _announce(cluster, detached=True, as_json=as_json)
+        return EXIT_OK
+    if not stop.is_set():
+        _announce(cluster, detached=False, as_json=as_json)
+        await _watch(cluster, stop, as_json=as_json)
+    killed = await cluster.stop()
+    if as_json:
+        print_json({"event": "down", "killed": killed})
+    else:
+        notices().print("cluster stopped; 'causeway up' on the same data resumes it")
+    return EXIT_OK
+
+
+async def _start(cluster: ProcessCluster, *, as_json: bool) -> None:
+    if as_json:
+        await cluster.start()
+        await cluster.wait_active()
+        return
+    with Live(progress_table(cluster, {}), console=notices(), transient=True, refresh_per_second=8) as live:
+        await cluster.start()
+        await cluster.wait_active(seen=lambda reports: live.update(progress_table(cluster, reports)))
+
+
+async def _watch(cluster: ProcessCluster, stop: asyncio.Event, *, as_json: bool) -> None:
+    """Until told to stop, say which brokers end; nobody restarts them unasked."""
+    told: set[str] = set()
+    while not stop.is_set():
+        for ended in cluster.exited():
+            if ended.name not in told:
+                told.add(ended.name)
+                _report_exit(ended, as_json=as_json)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _WATCH_SECONDS)
+
+
+def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) -> Table:
+    """Who has started, who has joined."""
+    table = Table(title="starting brokers", title_justify="left")
+    for column in ("broker", "address", "pid", "state", "peers"):
+        table.add_column(column)
+    for entry in cluster.run.brokers:
+        report = reports.get(entry.name)
+        state = "starting" if report is None else "[green]active" if report.get("active") else "[yellow]joining"
+        pid = str(entry.process.pid) if entry.process else ""
+        peers = str(len(report.get("peers", []))) if report else ""
+        table.add_row(entry.name, f"{entry.host}:{entry.port or '?'}", pid, state, peers)
+    return table
+
+
+def _announce(cluster: ProcessCluster, *, detached: bool, as_json: bool) -> None:
+    run = cluster.run
+    brokers = [
+        {
+            "name": entry.name,
+            "host": entry.host,
+            "port": entry.port,
+            "pid": entry.process.pid if entry.process else None,
+        }
+        for entry in run.brokers
+    ]
+    if as_json:
+        described = {"url": run.url, "data": str(cluster.data), "durability": run.durability, "copies": run.copies}
+        print_json({"event": "up", **described, "brokers": brokers})
+        return
+    out: Console = notices()
+    out.print(f"[green]{len(brokers)} brokers serve[/green] {run.url}", soft_wrap=True)
+    out.print(f"data {cluster.data}, durability {run.durability}, {run.copies} copies", soft_wrap=True)
+    out.print("try: causeway send billing hello; causeway receive billing; causeway status")
+    out.print("stop it with 'causeway down'" if detached else "Ctrl-C stops it")
+
+
+def _report_exit(ended: Exited, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"event": "exited", "name": ended.name, "code": ended.code})
+    else:
+        notices().print(f"[red]{ended.name} ended[/red] (code {ended.code}); 'causeway up' on the same data starts it")

@@ -1,0 +1,159 @@
+"""Many brokers' own statistics, put together to one picture of the cluster. Pure.
+
+Every broker reports what it knows of itself; a mailbox's line is its owner's, the one with the latest epoch. Keys
+that a broker of another release leaves out count as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from causeway.config import BrokerConfig
+from causeway.core.groups.registry import ROOT_NAME
+
+
+class BrokerLine(msgspec.Struct, kw_only=True):
+    """One broker, as `status` shows it."""
+
+    name: str
+    address: str
+    state: str
+    """active, joining, or down (with `error`)."""
+    id: str = ""
+    pid: int | None = None
+    cluster: str = ""
+    peers: int = 0
+    leaves: int = 0
+    owned: int = 0
+    copies: int = 0
+    deposits: int = 0
+    outbox_bytes: int = 0
+    error: str = ""
+
+
+class MailboxLine(msgspec.Struct, kw_only=True):
+    """One mailbox, as its owner sees it."""
+
+    name: str
+    owner: str
+    epoch: int
+    members: list[str]
+    incomplete: list[str] = []
+    serving: bool = False
+    blocked: str = ""
+    """Why it is not served."""
+    stored: int = 0
+    volatile: int = 0
+    consumers: int = 0
+    unsettled: int = 0
+
+
+class ClusterView(msgspec.Struct, kw_only=True):
+    """Brokers in ring order, mailboxes by name, and who holds the directory."""
+
+    brokers: list[BrokerLine]
+    mailboxes: list[MailboxLine]
+    root: dict[str, Any]
+
+    @property
+    def healthy(self) -> bool:
+        """Every broker is active, the directory has a holder, and every mailbox is served."""
+        active = all(line.state == "active" for line in self.brokers)
+        return active and bool(self.root) and all(line.serving for line in self.mailboxes)
+
+
+def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = None) -> BrokerLine:
+    """The line of a broker that answered."""
+    name = str(report.get("broker", address))
+    groups = _mailbox_groups(report)
+    return BrokerLine(
+        name=name,
+        address=address,
+        state="active" if report.get("active") else "joining",
+        id=str(report.get("id", "")),
+        pid=pid,
+        cluster=str(report.get("cluster", "")),
+        peers=len(report.get("peers", [])),
+        leaves=int(report.get("leaves", 0)),
+        owned=sum(1 for group in groups if group.get("owner") == name),
+        copies=sum(1 for group in groups if group.get("owner") != name),
+        deposits=int(report.get("deposits", 0)),
+        outbox_bytes=int(report.get("outbox", {}).get("bytes", 0)),
+    )
+
+
+def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> ClusterView:
+    """Put the brokers' reports together."""
+    mailboxes: dict[str, MailboxLine] = {}
+    root: dict[str, Any] = {}
+    for report in reports:
+        name = report.get("broker")
+        theirs = report.get("root") or {}
+        if theirs.get("epoch", 0) > root.get("epoch", -1):
+            root = dict(theirs)
+        depths = {str(box.get("name")): box for box in report.get("mailboxes", [])}
+        for group in _mailbox_groups(report):
+            line = _mailbox_line(group, depths if group.get("owner") == name else {})
+            known = mailboxes.get(line.name)
+            # A copy may report the group too, or a fenced owner its last epoch: the latest serving word counts.
+            if known is None or (line.epoch, line.serving) > (known.epoch, known.serving):
+                mailboxes[line.name] = line
+    return ClusterView(
+        brokers=sorted(lines, key=lambda line: (line.id == "", line.id, line.name)),
+        mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
+        root=root,
+    )
+
+
+def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int) -> bool:
+    """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die."""
+    if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
+        return False
+    roots = [group for report in reports.values() for group in report.get("groups", []) if group["name"] == ROOT_NAME]
+    latest = max(roots, key=lambda group: int(group.get("epoch", 0)), default=None)
+    if latest is None or latest.get("incomplete"):
+        return False
+    return len(latest.get("members", [])) >= min(brokers, BrokerConfig(name="any").root_copies)
+
+
+def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """The broker that did most: batches it took from applications, and messages stored in mailboxes it owns."""
+
+    def work(name: str) -> tuple[int, str]:
+        report = reports[name]
+        stored = sum(int(group.get("seq", 0)) for group in _mailbox_groups(report) if group.get("owner") == name)
+        return int(report.get("deposits", 0)) + stored, name
+
+    return max(reports, key=work)
+
+
+def owned_by(report: Mapping[str, Any]) -> list[str]:
+    """Mailboxes that a broker owns, by its own word."""
+    name = report.get("broker")
+    return sorted(str(group["name"]) for group in _mailbox_groups(report) if group.get("owner") == name)
+
+
+def _mailbox_groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The replica groups that are mailboxes: all but the directory's."""
+    return [group for group in report.get("groups", []) if group.get("name") != ROOT_NAME]
+
+
+def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, Any]]) -> MailboxLine:
+    name = str(group.get("name", ""))
+    depth = depths.get(name, {})
+    return MailboxLine(
+        name=name,
+        owner=str(group.get("owner", "")),
+        epoch=int(group.get("epoch", 0)),
+        members=[str(member) for member in group.get("members", [])],
+        incomplete=[str(member) for member in group.get("incomplete", [])],
+        serving=bool(group.get("serving")),
+        blocked=str(group.get("blocked") or ""),
+        stored=int(depth.get("stored", 0)),
+        volatile=int(depth.get("volatile", 0)),
+        consumers=int(depth.get("consumers", 0)),
+        unsettled=int(depth.get("unsettled", 0)),
+    )

@@ -1,0 +1,65 @@
+"""What a send returns: the message's id, its acknowledgement, and its delivery confirmation."""
+
+# ruff: noqa: ASYNC109  the sync API is generated from this one and needs its own time limits
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from causeway.client.batches import Ticket
+from causeway.errors import ConfigError, DeadlineExceeded
+from causeway.types import Flag
+
+_CONFIRM = int(Flag.CONFIRM)
+
+
+class Receipt(Ticket, frozen=True, gc=False):
+    """One sent message; wait for it to be acknowledged with `await receipt`."""
+
+    @property
+    def id(self) -> str:
+        """Identifies the message in the whole cluster; known once it has left."""
+        return str(self.message_id)
+
+    @property
+    def delivered(self) -> bool:
+        """Whether the acknowledgement came from the receiving application itself."""
+        return self.batch.delivered
+
+    async def wait(self) -> Receipt:
+        """Until the message is acknowledged with the meaning of its class. Raises why it was not.
+
+        Raises:
+            Refused: a broker said no, and kept saying so until the send's time was over.
+            DeadlineExceeded: nobody answered in time; the message may arrive all the same.
+        """
+        batch = self.batch
+        if not batch.resolved:
+            await batch.handler.wait_for(lambda: batch.resolved, batch)
+        error = batch.error_of(self.index)
+        if error is not None:
+            raise error
+        return self
+
+    async def confirmed(self, timeout: float | None = None) -> bool:
+        """Until the receiving application has settled the message (sent with `confirm=True`); then True.
+
+        Raises DeadlineExceeded after `timeout` seconds: a confirmation can be lost, the message is not.
+        """
+        batch = self.batch
+        if not batch.lane.flags & _CONFIRM:
+            raise ConfigError("confirm", False, "send the message with confirm=True to have its delivery confirmed")
+        await self.wait()
+        if not await batch.handler.wait_for(lambda: batch.confirmed, batch, seconds=timeout):
+            raise DeadlineExceeded(f"the delivery of {self.id} was not confirmed within {timeout:g} s")
+        return True
+
+    def __await__(self) -> Generator[Any, None, Receipt]:  # async only
+        return self.wait().__await__()
+
+    def __str__(self) -> str:
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"<Receipt {self.id}>"

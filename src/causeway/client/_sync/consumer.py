@@ -1,0 +1,251 @@
+# Generated from client/_async/consumer.py by tools/unasync.py: edit that file, then run `make generate`.
+"""Receiving: messages, consumers, and the loop `for message in bus.receive()`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+from causeway.client.consumers import MailReader
+from causeway.client.message import CORRELATION, REPLY_TO, Delivery, Headers
+from causeway.client.threaded import ThreadEngine
+from causeway.errors import DeadlineExceeded, LocalProtocolError
+from causeway.limits import CREDIT_MAX
+from causeway.types import ServiceClass
+
+CLOSE_SECONDS_MAX = 5.0
+"""How long `close` waits for the broker to confirm what was acknowledged."""
+
+
+class Message(Delivery, gc=False, eq=False):
+    """A received message."""
+
+    def ack(self) -> None:
+        """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told."""
+        consumer = self._consumer()
+        if consumer is not None:
+            consumer.settle(self._lot, self._index)
+
+    def ack_all(self) -> None:
+        """Done with it and with every earlier message of the same consumer."""
+        consumer = self._consumer()
+        if consumer is not None:
+            consumer.settle_through(self._lot, self._index)
+
+    def nack(self) -> None:
+        """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it."""
+        consumer = self._consumer()
+        if consumer is not None:
+            consumer.give_back(self._lot, self._index)
+
+    @property
+    def wants_reply(self) -> bool:
+        """Whether its sender waits for an answer."""
+        return REPLY_TO in self.all_headers()
+
+    def reply(self, body: bytes | str, *, headers: Headers | None = None) -> None:
+        """Answer a request, in the class it was sent with; returns when the answer is acknowledged."""
+        own = self.all_headers()
+        target, correlation = own.get(REPLY_TO), own.get(CORRELATION)
+        bus = getattr(self._lot.handler, "bus", None)
+        if not isinstance(target, str) or bus is None:
+            raise LocalProtocolError(f"message {self.id} is not a request: nobody waits for an answer")
+        service = "express" if self._lot.stream == ServiceClass.EXPRESS else "recoverable"
+        bus.send_answer(target, body, service, {**(headers or {}), CORRELATION: correlation})
+
+    def _consumer(self) -> MailboxConsumer | None:
+        """Who settles it; None for answers to requests, which are settled when they arrive."""
+        handler = self._lot.handler
+        if handler is None and self._lot.seen is None:
+            raise LocalProtocolError(f"message {self.id} was only browsed: receive it to acknowledge it")
+        return handler if isinstance(handler, MailboxConsumer) else None
+
+
+class MailboxConsumer:
+    """One consumer of a mailbox; several compete. It attaches at once, and again wherever the mailbox goes."""
+
+    def __init__(self, bus: Any, engine: ThreadEngine, reader: MailReader, *, auto_ack: bool) -> None:
+        self.bus = bus
+        self._engine = engine
+        self._reader = reader
+        self._auto_ack = auto_ack
+        self._closed = False
+        reader.handler = self
+
+    @property
+    def mailbox(self) -> str:
+        """The mailbox it reads."""
+        return self._reader.mailbox
+
+    def get(self, timeout: float | None = None) -> Message:
+        """The next message. Raises DeadlineExceeded after `timeout` seconds without one."""
+        found = self.get_batch(1, timeout)
+        if not found:
+            raise DeadlineExceeded(f"no message in {self.mailbox!r} within {timeout:g} s")
+        return found[0]
+
+    def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
+        """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
+        engine = self._engine
+        found: list[Message] = []
+
+        def take() -> bool:
+            found.extend(engine.session.take(self._reader, limit, Message))
+            if found and self._auto_ack:
+                engine.session.accept_through(found[-1]._lot, found[-1]._index)
+                engine.wake()
+            if not found:
+                self._check()
+            return bool(found)
+
+        engine.wait_for(take, self._reader, seconds=timeout)
+        return found
+
+    def attached(self, timeout: float | None = None) -> None:
+        """Until a broker serves this consumer. Raises DeadlineExceeded."""
+        engine, reader = self._engine, self._reader
+        if not engine.until(lambda: reader.answered, timeout):
+            why = reader.trouble or engine.session.trouble
+            raise DeadlineExceeded(f"no broker serves {self.mailbox!r} within {timeout:g} s ({why})")
+
+    def settle(self, lot: Any, index: int) -> None:
+        """Acknowledge one message."""
+        if self._closed:
+            self._check()
+        self._engine.settle(lot, index, index)
+
+    def settle_through(self, lot: Any, index: int) -> None:
+        """Acknowledge everything handed out up to this message."""
+        engine = self._engine
+        with engine.lock:
+            self._check()
+            engine.session.accept_through(lot, index)
+            engine.wake()
+
+    def give_back(self, lot: Any, index: int) -> None:
+        """Return one message."""
+        engine = self._engine
+        with engine.lock:
+            self._check()
+            engine.session.give_back(lot, index, index)
+            engine.wake()
+
+    def release(self) -> None:
+        """End without waiting: unsettled messages go to others."""
+        engine = self._engine
+        with engine.lock:
+            if not self._closed:
+                self._closed = True
+                engine.session.detach(self._reader)
+                engine.wake_reader(self._reader)
+                engine.wake()
+
+    def conclude(self, message: Message) -> None:
+        """A loop is through with a message: acknowledge it, or give it back if its transaction failed."""
+        lot, index = message._lot, message._index
+        if lot.rolled_back is not None and lot.was_rolled_back(index):
+            self.give_back(lot, index)
+        else:
+            self.settle(lot, index)
+
+    def finish_later(self, last: Message | None) -> None:
+        """A loop was left with this message, maybe in a finalizer: conclude it and end, with the next turn."""
+        self._engine.defer(lambda: self._finish(last))
+
+    def _finish(self, last: Message | None) -> None:
+        session = self._engine.session
+        if last is not None and not self._closed:
+            lot, index = last._lot, last._index
+            if lot.was_rolled_back(index):
+                session.give_back(lot, index, index)
+            else:
+                session.accept(lot, index, index)
+        self._closed = True
+        session.detach(self._reader)
+
+    def close(self) -> None:
+        """End; returns when what was acknowledged is confirmed. Unsettled messages go to others."""
+        self.release()
+        engine, reader = self._engine, self._reader
+        engine.until(lambda: reader not in engine.session.consumers(), CLOSE_SECONDS_MAX)
+
+    def __enter__(self) -> MailboxConsumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Message]:
+        return MessageFeed(self, owns=False)
+
+    def _check(self) -> None:
+        self._engine.check()
+        if self._closed:
+            raise LocalProtocolError(
+                f"the consumer of {self.mailbox!r} is closed; what it did not acknowledge is delivered again"
+            )
+
+
+class MessageFeed:
+    """A loop over a mailbox. With `auto_ack` a message is acknowledged when the loop asks for the next one or ends,
+    unless the loop's body has acknowledged it, given it back, or put it in a transaction itself."""
+
+    def __init__(
+        self, consumer: MailboxConsumer, *, auto_ack: bool = False, timeout: float | None = None, owns: bool = True
+    ) -> None:
+        self._consumer = consumer
+        self._auto_ack = auto_ack
+        self._timeout = timeout
+        self._owns = owns
+        self._ready: Iterator[Message] = iter(())
+        self._last: Message | None = None
+        self.over = False
+
+    def __iter__(self) -> MessageFeed:
+        return self
+
+    def __next__(self) -> Message:
+        last = self._last
+        if last is not None:
+            self._last = None
+            self._consumer.conclude(last)
+        message = next(self._ready, None) or self._refill()
+        if self._auto_ack:
+            self._last = message
+        return message
+
+    def _refill(self) -> Message:
+        found = [] if self.over else self._consumer.get_batch(CREDIT_MAX, self._timeout)
+        if not found:
+            self.close()
+            raise StopIteration
+        self._ready = iter(found)
+        return next(self._ready)
+
+    def close(self) -> None:
+        """End the loop from outside."""
+        self.finish()
+        self._consumer.close()
+
+    def finish(self) -> None:
+        """Acknowledge the message the loop was left with, and end the consumer."""
+        last, self._last = self._last, None
+        self._auto_ack = False
+        self.over = True
+        self._consumer.finish_later(last)
+
+    def __del__(self) -> None:
+        # A loop left by `break` or an exception drops its feed here; its last message must not hang in the air.
+        if self._owns and not self.over:
+            self._consumer.finish_later(self._last)
+
+    def __enter__(self) -> MessageFeed:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,113 @@
+# Generated from client/_async/transaction.py by tools/unasync.py: edit that file, then run `make generate`.
+"""Transactions: sends and acknowledgements that happen together or not at all."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from causeway.client._sync.consumer import Message
+from causeway.client.arguments import duration_of
+from causeway.client.lots import Lot
+from causeway.client.message import Headers, check_headers, check_size, to_bytes, with_headers
+from causeway.client.threaded import ThreadEngine
+from causeway.client.transactions import Parcel
+from causeway.errors import ConfigError, LocalProtocolError
+from causeway.limits import check_name
+from causeway.types import Duration, Flag
+
+
+class Transaction:
+    """Gathers sends and acknowledgements; leaving its `with` commits them, an exception rolls them back."""
+
+    def __init__(self, engine: ThreadEngine, timeout: Duration | None) -> None:
+        self._engine = engine
+        self._timeout = timeout
+        self._parcels: list[Parcel] = []
+        self._accepted: list[tuple[Lot, int]] = []
+        self._over = False
+
+    def send(
+        self,
+        dest: str,
+        body: bytes | str,
+        *,
+        priority: int = 4,
+        ttl: float | None = None,
+        headers: Headers | None = None,
+    ) -> None:
+        """A message that leaves when the transaction commits."""
+        self._check_open()
+        check_name("dest", dest)
+        if type(priority) is not int or not 0 <= priority <= 9:
+            raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+        flags = int(Flag.RELIABLE)
+        data = to_bytes(body)
+        if headers:
+            check_headers(headers)
+            data = with_headers(headers, data)
+            flags |= Flag.HEADERS
+        check_size(data)
+        life = 0 if ttl is None else duration_of("ttl", ttl)
+        self._parcels.append(Parcel(dest, data, int(flags), priority, life))
+
+    def ack(self, message: Message) -> None:
+        """Acknowledge a message when the transaction commits; until then it stays in your hands."""
+        self._check_open()
+        lot, index = message._lot, message._index
+        with self._engine.lock:
+            if not lot.is_open(index) or lot.is_reserved(index):
+                raise LocalProtocolError(f"message {message.id} is already acknowledged, returned or in a transaction")
+            lot.reserve(index)
+            self._accepted.append((lot, index))
+
+    def commit(self) -> None:
+        """Make it happen; returns when it has.
+
+        Raises:
+            Refused: it did not happen, and will not.
+            DeadlineExceeded: nobody answered in time; the session goes on asking, the outcome is unknown until then.
+        """
+        self._check_open()
+        self._over = True
+        if not self._parcels and not self._accepted:
+            return
+        engine = self._engine
+        with engine.lock:
+            try:
+                engine.check()
+                commitment = engine.session.commit(self._parcels, self._accepted, self._timeout)
+            except BaseException:
+                self._unreserve()
+                raise
+            engine.wake()
+        engine.wait_for(lambda: commitment.done, commitment)
+        if commitment.error is not None:
+            raise commitment.error
+
+    def rollback(self) -> None:
+        """Forget it: nothing is sent, and the messages are still yours to acknowledge or give back."""
+        self._check_open()
+        self._over = True
+        with self._engine.lock:
+            self._unreserve()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._over:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def _unreserve(self) -> None:
+        for lot, index in self._accepted:
+            lot.conclude(index, committed=False)
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise LocalProtocolError("the transaction is over; begin another one")

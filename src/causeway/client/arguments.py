@@ -1,0 +1,36 @@
+"""What comes from outside: seconds and service names of applications (errors name the remedy), codes of brokers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from causeway.client.message import SERVICES
+from causeway.errors import Code, ConfigError
+from causeway.types import SECOND, Duration, ServiceClass
+
+SECONDS_MAX: Final = 1_000_000_000
+"""Some 31 years: longer than anything here, and far below what an instant can hold."""
+
+_CODES: Final = frozenset(int(code) for code in Code)
+
+
+def duration_of(field: str, seconds: object) -> Duration:
+    """Seconds as a duration."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise ConfigError(field, seconds, "must be a number of seconds")
+    if not 0 < seconds <= SECONDS_MAX:
+        raise ConfigError(field, seconds, f"must be more than 0 and at most {SECONDS_MAX} seconds")
+    return max(1, round(seconds * SECOND))
+
+
+def service_of(name: object) -> ServiceClass:
+    """A service class by its name."""
+    service = SERVICES.get(name) if isinstance(name, str) else None
+    if service is None:
+        raise ConfigError("service", name, f"must be one of {', '.join(SERVICES)}")
+    return service
+
+
+def code_of(number: int, otherwise: Code) -> Code:
+    """A broker's code; a broker of a later release may know more of them."""
+    return Code(number) if number in _CODES else otherwise

@@ -1,0 +1,182 @@
+"""The producer's unit of work: messages of one turn to one destination with equal properties, and their fate.
+
+A lane is one combination of destination and properties; messages of a lane that follow each other in one turn share a
+batch. Per message there is an append to a list and a ticket; everything else happens once per batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from causeway.client.message import MessageId
+from causeway.errors import CausewayError
+from causeway.types import Duration, Flag, Instant, ServiceClass, Span
+
+_HEADERS: Final = int(Flag.HEADERS)
+
+NEVER: Final[Instant] = 1 << 62
+"""A deadline that does not come."""
+
+
+class SentStream:
+    """Ids of one (destination, class): the batch being filled and those that wait for their acknowledgement."""
+
+    __slots__ = (
+        "backoff",
+        "confirming",
+        "dest",
+        "lagging",
+        "loose",
+        "next_id",
+        "open",
+        "ordered",
+        "paused",
+        "refusal",
+        "resent",
+        "service",
+        "waiting",
+    )
+
+    def __init__(self, dest: str, service: int, next_id: int) -> None:
+        self.dest = dest
+        self.service = service
+        self.ordered = service == ServiceClass.TRANSACTIONAL
+        self.next_id = next_id
+        self.open: SentBatch | None = None
+        self.waiting: dict[int, SentBatch] = {}
+        """Sealed and not yet resolved, by first id, in id order."""
+        self.loose: list[SentBatch] = []
+        """Unacknowledged kind (express, unreliable), not yet handed to a link."""
+        self.confirming: dict[int, SentBatch] = {}
+        self.lagging = False
+        """Some waiting batch was not sent on the present home link."""
+        self.paused = False
+        """The owner refused for now; a timer resumes."""
+        self.backoff: Duration = 0
+        self.refusal: CausewayError | None = None
+        """The last retriable refusal, to say why when time runs out."""
+        self.resent: tuple[int, Instant] = (0, 0)
+        """Where and when the owner last had us begin again."""
+
+
+class Lane:
+    """Where and how: a destination with one set of properties, already checked."""
+
+    __slots__ = ("flags", "headed", "open", "priority", "stream", "timeout", "ttl")
+
+    def __init__(self, stream: SentStream, flags: int, priority: int, *, ttl: Duration, timeout: Duration) -> None:
+        self.stream = stream
+        self.flags = flags
+        self.headed = bool(flags & _HEADERS)
+        self.priority = priority
+        self.ttl = ttl
+        self.timeout = timeout
+        """0: no limit."""
+        self.open: SentBatch | None = None
+        """The stream's open batch, if it is ours."""
+
+
+class SentBatch:
+    """Messages with consecutive ids of one stream, and what became of them."""
+
+    __slots__ = (
+        "accepted",
+        "bodies",
+        "body",
+        "confirmed",
+        "count",
+        "counted",
+        "deadline",
+        "delivered",
+        "dies",
+        "durable",
+        "failures",
+        "first",
+        "handler",
+        "lane",
+        "limit",
+        "resolved",
+        "sent",
+        "sent_at",
+        "size",
+        "source",
+        "stored",
+        "unresolved",
+        "waiter",
+    )
+
+    def __init__(self, lane: Lane, source: tuple[str, int], handler: object = None) -> None:
+        self.lane = lane
+        self.handler: Any = handler
+        self.source = source
+        self.bodies: list[bytes] = []
+        """Emptied when sealed."""
+        self.limit = 0
+        """How many messages may be in `bodies` before the window is looked at again."""
+        self.counted = 0
+        """Messages of `bodies` that `size` and the window already know of."""
+        self.size = 0
+        self.body = b""
+        self.count = 0
+        self.first = 0
+        """0 until sealed."""
+        self.deadline: Instant = NEVER
+        self.dies: Instant = 0
+        """When its time to live ends, 0 for never."""
+        self.durable = True
+        """Whether it may leave: with kept state, only once it is on our own disk."""
+        self.sent = 0
+        """Connection it was last sent on; 0 when it must be sent."""
+        self.sent_at: Instant = 0
+        self.resolved = False
+        self.accepted = 0
+        """How many messages were acknowledged."""
+        self.delivered = False
+        """The application acknowledged all of them at once; nothing had to be stored."""
+        self.stored: list[Span] = []
+        """Acknowledged as stored, not as delivered."""
+        self.confirmed = False
+        self.unresolved: list[Span] | None = None
+        """What is left when only a part was answered."""
+        self.failures: list[tuple[Span, CausewayError]] = []
+        self.waiter: Any = None
+        """Both the driver's."""
+
+    @property
+    def last(self) -> int:
+        """Id of the last message, once sealed."""
+        return self.first + self.count - 1
+
+    def error_of(self, index: int) -> CausewayError | None:
+        """Why message `index` failed, None if it did not."""
+        number = self.first + index
+        for (first, last), error in self.failures:
+            if first <= number <= last:
+                return error
+        return None
+
+
+class Ticket(msgspec.Struct, frozen=True, gc=False):
+    """One sent message."""
+
+    batch: SentBatch
+    index: int
+
+    @property
+    def done(self) -> bool:
+        """Whether its batch is resolved, well or not."""
+        return self.batch.resolved
+
+    @property
+    def error(self) -> CausewayError | None:
+        """Why it failed; None while unknown and when it did not."""
+        return self.batch.error_of(self.index)
+
+    @property
+    def message_id(self) -> MessageId:
+        """Known once the turn in which it was sent is over."""
+        batch = self.batch
+        stream = batch.lane.stream
+        return MessageId(*batch.source, stream.dest, stream.service, batch.first + self.index)

@@ -1,0 +1,393 @@
+"""The receiving side of a session: consumers, what they hold, and the messages that must not be shown twice.
+
+Owns: attaching (an errand), deliveries, duplicates, settling and its repetition until it is confirmed. A message counts
+as accepted when the application settled it; one that was given back, or dropped unsettled, does not. Stimuli: the
+application's calls, frames from the owner, the loss of its link.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any, TypeVar
+
+from causeway.client.errands import Errand, Errands
+from causeway.client.links import Uplink
+from causeway.client.lots import VOLATILE_NUMBERS, Lot, SeenStream, StreamKey
+from causeway.client.message import Delivery
+from causeway.client.ranges import IdSet, merged
+from causeway.client.settings import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX, SessionConfig
+from causeway.core.machine import Turn
+from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
+from causeway.errors import Code, RemoteProtocolError
+from causeway.types import Span
+from causeway.wire import body as bodies
+
+Shown = TypeVar("Shown", bound=Delivery)
+
+
+class MailReader(Errand):
+    """One consumer of one mailbox: what is queued for it, what the application holds, what must still be said."""
+
+    __slots__ = (
+        "attached_on",
+        "closing",
+        "credit",
+        "dirty",
+        "handler",
+        "held",
+        "queue",
+        "returns",
+        "settles",
+        "unconfirmed",
+        "waiter",
+    )
+
+    def __init__(self, number: int, mailbox: str, credit: int) -> None:
+        super().__init__(number, mailbox)
+        self.credit = credit
+        self.queue: deque[Lot] = deque()
+        """Delivered, not wholly handed out."""
+        self.held: dict[int, Lot] = {}
+        """Handed out in part or whole, with messages still open; oldest first."""
+        self.dirty: list[Lot] = []
+        """Lots with acceptances to pass on."""
+        self.settles: list[Span] = []
+        """Numbers to settle at the end of this turn."""
+        self.returns: list[Span] = []
+        self.unconfirmed = IdSet()
+        """Settled by us, not yet confirmed to be on all copies: said again after a reconnect."""
+        self.attached_on: Uplink | None = None
+        """Where Attach was sent."""
+        self.closing = False
+        self.handler: Any = None
+        self.waiter: Any = None
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Attach. What may not have been settled is said again as soon as somebody serves us: only the owner may hear
+        it, anybody else would send us away."""
+        if self.closing:
+            return
+        self.attached_on = link
+        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit))
+
+    def repeat(self, turn: Turn, link: Uplink) -> None:
+        """Once attached, only settlements can be unanswered."""
+        if self.answered:
+            self.say_settled(turn, link, self.unconfirmed.spans())
+        else:
+            self.ask(turn, link)
+
+    def on_lost(self, turn: Turn) -> None:
+        """Whatever was not handed out will be delivered again, to us or to a competitor; forget it here."""
+        if self.attached_on is not None and self.attached_on.up:
+            # It may still serve us, or do so later: then it must not keep what it delivers for us.
+            turn.send(self.attached_on.conn, Detach(self.mailbox, self.number))
+        self.attached_on = None
+        for lot in self.queue:
+            lot.truncate()
+            if lot.finished:
+                self.held.pop(lot.serial, None)
+                assert lot.seen is not None
+                lot.seen.lots.pop(lot.serial, None)
+        self.queue.clear()
+        self.returns.clear()
+        for lot in self.held.values():
+            lot.stale = lot.seq >= VOLATILE_NUMBERS
+            lot.aliases = None
+
+    def say_settled(self, turn: Turn, link: Uplink, spans: list[Span]) -> None:
+        """Settle, in frames of a bounded size."""
+        for at in range(0, len(spans), SPANS_PER_FRAME_MAX):
+            turn.send(link.conn, Settle(self.mailbox, self.number, tuple(spans[at : at + SPANS_PER_FRAME_MAX])))
+
+
+class MailReaders:
+    """All consumers of a session and, per mailbox, the streams they saw."""
+
+    def __init__(self, config: SessionConfig, errands: Errands) -> None:
+        self._config = config
+        self._errands = errands
+        self._all: dict[int, MailReader] = {}
+        self._streams: dict[str, dict[StreamKey, SeenStream]] = {}
+        self._serial = 0
+        self._dirty: dict[int, MailReader] = {}
+        self.arrived: list[MailReader] = []
+        """Got something this turn, for the session to tell."""
+        self.touched: dict[tuple[str, StreamKey], SeenStream] = {}
+        """Accepted something this turn, for kept state."""
+        self.forgotten: list[tuple[str, StreamKey]] = []
+
+    def all(self) -> list[MailReader]:
+        """Every consumer."""
+        return list(self._all.values())
+
+    @property
+    def quiet(self) -> bool:
+        """Whether every settlement was said and confirmed."""
+        return not self._dirty and not any(consumer.unconfirmed for consumer in self._all.values())
+
+    # Asked by the application ----------------------------------------------------------------------------------
+    def add(self, turn: Turn, consumer: MailReader) -> None:
+        """Attach as soon as a broker can be asked."""
+        self._all[consumer.number] = consumer
+        self._errands.start(turn, consumer)
+
+    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown]) -> list[Shown]:
+        """Hand out up to `limit` messages, oldest first."""
+        shown: list[Shown] = []
+        queue = consumer.queue
+        while queue and len(shown) < limit:
+            lot = queue[0]
+            lot.handler = consumer.handler
+            consumer.held[lot.serial] = lot
+            shown.extend(map(make, repeat(lot), lot.take(limit - len(shown))))
+            if lot.taken == lot.count:
+                queue.popleft()
+        return shown
+
+    def accept(self, lot: Lot, first: int, last: int) -> None:
+        """The application is done with these messages of a lot it holds."""
+        if first == lot.low and lot.done is None and lot.reserved is None:
+            lot.low = last + 1  # what Lot.accept does for the usual case, without the call
+        elif not lot.accept(first, last):
+            return
+        if not lot.dirty:
+            consumer = self._all.get(lot.consumer)
+            if consumer is not None:
+                lot.dirty = True
+                consumer.dirty.append(lot)
+                self._dirty[consumer.number] = consumer
+
+    def accept_through(self, lot: Lot, index: int) -> None:
+        """The application is done with everything its consumer handed out up to this message."""
+        consumer = self._all.get(lot.consumer)
+        if consumer is None or lot.serial not in consumer.held:
+            return
+        for earlier in consumer.held.values():
+            if earlier is lot:
+                self.accept(lot, lot.low, index)
+                return
+            self.accept(earlier, earlier.low, earlier.taken - 1)
+
+    def give_back(self, lot: Lot, first: int, last: int) -> None:
+        """The application does not want these messages; somebody else may get them."""
+        consumer = self._all.get(lot.consumer)
+        if consumer is None:
+            return
+        for start, stop in lot.give_back(first, last):
+            if not lot.stale:
+                consumer.returns.append((lot.seq + start, lot.seq + stop))
+            self._dirty[consumer.number] = consumer
+        if not lot.dirty:
+            self._release(consumer, lot)
+
+    def conclude(self, lot: Lot, index: int, *, committed: bool) -> None:
+        """A transaction that had reserved this message has ended; the owner already knows."""
+        lot.conclude(index, committed=committed)
+        consumer = self._all.get(lot.consumer)
+        if committed and lot.seen is not None:
+            self._accepted(lot.seen, lot.first + index, lot.first + index)
+        if consumer is not None and not lot.dirty:
+            self._release(consumer, lot)
+
+    def close(self, consumer: MailReader) -> None:
+        """No more deliveries; what is unsettled goes to others once our settlements have arrived."""
+        if consumer.closing or consumer.number not in self._all:
+            return
+        consumer.closing = True
+        self._dirty[consumer.number] = consumer
+
+    # What happened ---------------------------------------------------------------------------------------------
+    def on_attached(self, turn: Turn, link: Uplink, consumer: MailReader, mailbox: str) -> bool:
+        """A broker serves a consumer; whether that is where it belongs.
+
+        A broker can first send us elsewhere and serve us after all, when it takes the mailbox over in between. Whoever
+        serves us and is not wanted must know, or it would keep what it delivers for ever.
+        """
+        if consumer.mailbox != mailbox:
+            return False
+        if consumer.link is not link:
+            if consumer.answered or consumer.closing:
+                turn.send(link.conn, Detach(mailbox, consumer.number))
+                return False
+            self._errands.adopt(consumer, link)
+            consumer.attached_on = link
+        self._become_attached(turn, consumer, link)
+        return True
+
+    def _become_attached(self, turn: Turn, consumer: MailReader, link: Uplink) -> None:
+        """Served here: before anything else, settle again what was not confirmed."""
+        self._errands.on_answered(consumer)
+        spans = consumer.unconfirmed.spans()
+        if spans:
+            consumer.say_settled(turn, link, spans)
+            self._errands.deadlines.set(consumer.number, turn.now + self._config.repeat_after)
+
+    def on_deliver(self, turn: Turn, link: Uplink, head: Deliver, body: bytes) -> None:
+        """New messages go to the queue; accepted ones are settled again; those in hand learn their new number."""
+        consumer = self._all.get(head.consumer)
+        if consumer is None or consumer.link is not link or consumer.mailbox != head.mailbox:
+            turn.send(link.conn, Detach(head.mailbox, head.consumer))
+            return
+        if consumer.closing or not consumer.answered:
+            return  # about to be detached; or of an attachment that we had ended, and all of it will come again
+        if not bodies.check(body, head.count):
+            raise RemoteProtocolError(Code.BAD_FRAME, "a delivered batch does not match its length table")
+        seen = self._seen(head.mailbox, (head.source, head.incarnation, head.stream))
+        self._serial += 1
+        lot = Lot.delivered(self._serial, head, body, seen)
+        if head.first > seen.high:
+            seen.high = head.first + head.count - 1
+            self._enqueue(consumer, lot)
+            return
+        for first, last in self._sift(consumer, seen, head):
+            part = lot
+            if last - first + 1 < head.count:
+                self._serial += 1
+                part = Lot.delivered(self._serial, head, body, seen)
+                part.narrow(first, last)
+            self._enqueue(consumer, part)
+
+    def on_settled(self, link: Uplink, head: Settled) -> None:
+        """Those messages will not come again."""
+        consumer = self._all.get(head.consumer)
+        if consumer is not None and consumer.mailbox == head.mailbox:
+            for first, last in head.spans:
+                consumer.unconfirmed.remove(first, last)
+            if not consumer.unconfirmed:
+                self._errands.deadlines.cancel(consumer.number)
+                if consumer.closing:
+                    self._dirty[consumer.number] = consumer
+
+    def collect(self) -> list[tuple[MailReader, list[Span]]]:
+        """Record what the application accepted since last time; what each consumer must settle for it."""
+        found: list[tuple[MailReader, list[Span]]] = []
+        for consumer in list(self._dirty.values()):
+            for lot in consumer.dirty:
+                self._collect_lot(consumer, lot)
+            consumer.dirty.clear()
+        for consumer in self._dirty.values():
+            if consumer.settles:
+                found.append((consumer, merged(consumer.settles)))
+                consumer.settles.clear()
+        return found
+
+    def settle(self, turn: Turn, consumer: MailReader, spans: list[Span]) -> None:
+        """Tell the owner (now or after the next attach); remember until it confirms. Express is said at most once."""
+        for first, last in spans:
+            if first < VOLATILE_NUMBERS:
+                consumer.unconfirmed.add(first, last)
+        if consumer.answered and consumer.link is not None:
+            consumer.say_settled(turn, consumer.link, spans)
+            if consumer.unconfirmed:
+                self._errands.deadlines.set_if_unset(consumer.number, turn.now + self._config.repeat_after)
+
+    def finish_turn(self, turn: Turn, awaiting: dict[int, None]) -> None:
+        """Say what was given back; let consumers end whose settlements are through (`awaiting`: not yet said)."""
+        closing: list[MailReader] = []
+        for consumer in self._dirty.values():
+            if consumer.returns:
+                spans = tuple(merged(consumer.returns))
+                consumer.returns.clear()
+                if consumer.answered and consumer.link is not None:
+                    turn.send(consumer.link.conn, Return(consumer.mailbox, consumer.number, spans))
+            if consumer.closing:
+                closing.append(consumer)
+        self._dirty = {}
+        for consumer in closing:
+            if consumer.number in awaiting or (consumer.unconfirmed and consumer.attached_on is not None):
+                self._dirty[consumer.number] = consumer
+            else:
+                self._remove(turn, consumer)
+
+    # Kept state ------------------------------------------------------------------------------------------------
+    def restore(self, mailbox: str, key: StreamKey, spans: Iterable[Span]) -> None:
+        """What an earlier life of this application accepted."""
+        seen = self._seen(mailbox, key)
+        for first, last in spans:
+            seen.accept(first, last)
+
+    def accepted_in(self, mailbox: str, key: StreamKey, first: int, last: int) -> None:
+        """Ids an earlier life accepted inside a transaction that is now known to be committed."""
+        self._accepted(self._seen(mailbox, key), first, last)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _seen(self, mailbox: str, key: StreamKey) -> SeenStream:
+        streams = self._streams.setdefault(mailbox, {})
+        seen = streams.get(key)
+        if seen is None:
+            seen = streams[key] = SeenStream(mailbox, key)
+            if len(streams) > STREAMS_SEEN_MAX:
+                oldest = next((known for known, old in streams.items() if not old.lots and known != key), None)
+                if oldest is not None:
+                    del streams[oldest]
+                    self.forgotten.append((mailbox, oldest))
+        return seen
+
+    def _enqueue(self, consumer: MailReader, lot: Lot) -> None:
+        assert lot.seen is not None
+        lot.seen.lots[lot.serial] = lot
+        consumer.queue.append(lot)
+        self.arrived.append(consumer)
+
+    def _sift(self, consumer: MailReader, seen: SeenStream, head: Deliver) -> list[Span]:
+        """The ids of a delivery that the application has neither accepted nor in hand."""
+        first, last = head.first, head.first + head.count - 1
+        offset = head.seq - head.first
+        unknown = seen.accepted.missing(first, last)
+        for start, stop in IdSet(unknown).missing(first, last):
+            consumer.settles.append((start + offset, stop + offset))
+            self._dirty[consumer.number] = consumer
+        fresh = IdSet(unknown)
+        for lot in seen.lots.values():
+            low, high = max(first, lot.first), min(last, lot.first + lot.count - 1)
+            for number in range(low, high + 1):
+                index = number - lot.first
+                if number in fresh and lot.is_open(index):
+                    fresh.remove(number, number)
+                    same = lot.seq + index == number + offset and lot.consumer == consumer.number
+                    if lot.stale or not same:
+                        lot.alias(index, consumer.number, number + offset)
+        seen.high = max(seen.high, last)
+        return fresh.spans()
+
+    def _accepted(self, seen: SeenStream, first: int, last: int) -> None:
+        seen.accept(first, last)
+        self.touched[(seen.mailbox, seen.key)] = seen
+        # Dicts keep insertion order: putting it in again makes it the most recently used.
+        streams = self._streams[seen.mailbox]
+        if len(streams) > 1:
+            streams[seen.key] = streams.pop(seen.key, seen)
+
+    def _collect_lot(self, consumer: MailReader, lot: Lot) -> None:
+        lot.dirty = False
+        assert lot.seen is not None
+        for start, stop in lot.fresh_spans():
+            self._accepted(lot.seen, lot.first + start, lot.first + stop)
+            if not lot.stale:
+                consumer.settles.append((lot.seq + start, lot.seq + stop))
+            for number, alias in lot.take_aliases(start, stop):
+                other = self._all.get(number)
+                if other is not None:
+                    other.settles.append((alias, alias))
+                    self._dirty.setdefault(number, other)
+        self._release(consumer, lot)
+
+    def _release(self, consumer: MailReader, lot: Lot) -> None:
+        if lot.finished:
+            consumer.held.pop(lot.serial, None)
+            if lot.seen is not None:
+                lot.seen.lots.pop(lot.serial, None)
+
+    def _remove(self, turn: Turn, consumer: MailReader) -> None:
+        if consumer.attached_on is not None:
+            turn.send(consumer.attached_on.conn, Detach(consumer.mailbox, consumer.number))
+        for lot in (*consumer.queue, *consumer.held.values()):
+            if lot.seen is not None:
+                lot.seen.lots.pop(lot.serial, None)
+        consumer.queue.clear()
+        consumer.held.clear()
+        self._all.pop(consumer.number, None)
+        self._errands.drop(consumer)

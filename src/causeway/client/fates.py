@@ -1,0 +1,160 @@
+"""How sends end: the window, acknowledgements of parts, failures, confirmations and time limits.
+
+Owns: the place of every unresolved message in the window, and what became of it. Does not know links or order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from causeway.client.batches import SentBatch, SentStream
+from causeway.client.settings import CONFIRMING_MAX
+from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
+from causeway.types import Duration, Flag, Instant, Span
+
+_CONFIRM = int(Flag.CONFIRM)
+
+
+class Fates:
+    """Resolves batches and remembers which ones to tell about."""
+
+    __slots__ = ("_confirming", "_expiring", "bytes", "confirmed", "count", "resolved")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        """Unresolved messages and their bytes: what the window bounds."""
+        self.resolved: list[SentBatch] = []
+        self.confirmed: list[SentBatch] = []
+        """For the session to tell."""
+        self._expiring: dict[Duration, deque[SentBatch]] = {}
+        """Per time limit, and so in the order of their deadlines."""
+        self._confirming: deque[SentBatch] = deque()
+
+    def count_in(self, batch: SentBatch) -> None:
+        """Let the window know of the messages that joined an open batch since the last time."""
+        fresh = batch.bodies[batch.counted :]
+        size = sum(map(len, fresh))
+        batch.counted += len(fresh)
+        batch.size += size
+        self.count += len(fresh)
+        self.bytes += size
+
+    # Answers ---------------------------------------------------------------------------------------------------
+    def settle(
+        self, batch: SentBatch, first: int, last: int, error: CausewayError | None, *, delivered: bool = False
+    ) -> None:
+        """Some or all ids of a batch are answered: acknowledged (as stored, or as delivered), or failed."""
+        if batch.resolved:
+            return
+        left = batch.unresolved if batch.unresolved is not None else [(batch.first, batch.last)]
+        rest = without(left, first, last) if (first > batch.first or last < batch.last) else []
+        answered = _count(left) - _count(rest)
+        if error is None:
+            batch.accepted += answered
+            if not delivered:
+                for start, stop in rest:
+                    left = without(left, start, stop)
+                batch.stored += left
+        elif answered:
+            batch.failures.append(((max(first, batch.first), min(last, batch.last)), error))
+        batch.unresolved = rest or None
+        if not rest:
+            self._resolve(batch)
+
+    def confirm(self, stream: SentStream, first: int, last: int) -> None:
+        """The application settled these ids."""
+        for start in [start for start in stream.confirming if start <= last]:
+            batch = stream.confirming[start]
+            left = without(batch.unresolved or [(batch.first, batch.last)], first, last)
+            batch.unresolved = left or None
+            if not left:
+                self._confirm(stream, batch)
+
+    def _resolve(self, batch: SentBatch) -> None:
+        batch.resolved = True
+        batch.body = b""
+        stream = batch.lane.stream
+        stream.waiting.pop(batch.first, None)
+        self.count -= batch.count
+        self.bytes -= batch.size
+        self.resolved.append(batch)
+        batch.delivered = not batch.stored and not batch.failures
+        if batch.lane.flags & _CONFIRM and not batch.failures:
+            if batch.stored:
+                batch.unresolved = batch.stored
+                self._await_confirmation(stream, batch)
+            else:
+                self._confirm(stream, batch)
+
+    def _await_confirmation(self, stream: SentStream, batch: SentBatch) -> None:
+        stream.confirming[batch.first] = batch
+        self._confirming.append(batch)
+        if len(self._confirming) > CONFIRMING_MAX:
+            oldest = self._confirming.popleft()
+            oldest.lane.stream.confirming.pop(oldest.first, None)
+
+    def _confirm(self, stream: SentStream, batch: SentBatch) -> None:
+        stream.confirming.pop(batch.first, None)
+        batch.confirmed = True
+        self.confirmed.append(batch)
+        while self._confirming and self._confirming[0].confirmed:
+            self._confirming.popleft()
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def limit(self, batch: SentBatch, now: Instant) -> None:
+        """Begin to count a sealed batch's time."""
+        lane = batch.lane
+        limit = lane.timeout
+        if lane.ttl:
+            batch.dies = now + lane.ttl
+            limit = min(limit or lane.ttl, lane.ttl)
+        if limit:
+            batch.deadline = now + limit
+            self._expiring.setdefault(limit, deque()).append(batch)
+
+    def next_deadline(self) -> Instant | None:
+        """When the next unresolved batch runs out of time."""
+        earliest: Instant | None = None
+        for batches in self._expiring.values():
+            while batches and batches[0].resolved:
+                batches.popleft()
+            if batches and (earliest is None or batches[0].deadline < earliest):
+                earliest = batches[0].deadline
+        return earliest
+
+    def late(self, now: Instant) -> list[SentBatch]:
+        """Unresolved batches whose time is over."""
+        found: list[SentBatch] = []
+        for batches in self._expiring.values():
+            while batches and (batches[0].resolved or batches[0].deadline <= now):
+                batch = batches.popleft()
+                if not batch.resolved:
+                    found.append(batch)
+        return found
+
+
+def lateness(batch: SentBatch, now: Instant) -> CausewayError:
+    """Why a batch whose time is over has failed."""
+    stream = batch.lane.stream
+    if batch.dies and batch.dies <= now:
+        return Refused(Code.EXPIRED, f"no acknowledgement from {stream.dest!r} within the message's time to live")
+    if stream.refusal is not None:
+        return stream.refusal
+    sent = "sent, not answered" if batch.sent else "not sent"
+    return DeadlineExceeded(f"no acknowledgement from {stream.dest!r} in time ({sent}); its outcome is unknown")
+
+
+def without(spans: list[Span], first: int, last: int) -> list[Span]:
+    """What is left of the spans when first..last is taken out."""
+    rest: list[Span] = []
+    for start, stop in spans:
+        if start < first:
+            rest.append((start, min(stop, first - 1)))
+        if stop > last:
+            rest.append((max(start, last + 1), stop))
+    return rest
+
+
+def _count(spans: list[Span]) -> int:
+    return sum(stop - start + 1 for start, stop in spans)

@@ -1,0 +1,295 @@
+"""What both client drivers share: a session behind a lock, and the callers that wait for its outcomes.
+
+Owns: the session's lock, waiting callers (latches), answers to requests, the store of kept state. The machine driver
+calls `handle`; the application's calls go to the session under `lock`, from the loop or from any thread, and then
+`wake`. How a caller waits, `aio` and `threaded` add.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from causeway.client.batches import Ticket
+from causeway.client.consumers import MailReader
+from causeway.client.message import CORRELATION, Delivery
+from causeway.client.outcomes import (
+    DeliveryConfirmed,
+    InquiryDone,
+    MessagesArrived,
+    Outcome,
+    SendDone,
+    SessionFailed,
+    TransactionDone,
+)
+from causeway.client.session import Session
+from causeway.client.settings import SessionConfig
+from causeway.core.effects import Effects
+from causeway.core.events import DriverEvent
+from causeway.drivers.aio.machine import MachineDriver
+from causeway.drivers.aio.storage import Storage, ThreadStorage
+from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
+from causeway.store.sqlite import SqliteStore
+from causeway.types import Instant
+
+REPLY_CREDIT = 4096
+
+
+class Firing(Protocol):
+    """A caller that waits."""
+
+    def fire(self) -> None:
+        """Let it go on; called under the host's lock, maybe more than once."""
+
+
+class Waitable(Protocol):
+    """What a caller can wait for: batches, commitments, inquiries, consumers."""
+
+    waiter: Any
+
+
+class Request:
+    """A request that waits for its answer."""
+
+    __slots__ = ("answer", "waiter")
+
+    def __init__(self) -> None:
+        self.answer: Delivery | None = None
+        self.waiter: Any = None
+
+
+class Host:
+    """The machine a driver drives: a session whose outcomes wake callers."""
+
+    def __init__(
+        self, config: SessionConfig, state: Path | None, message: Callable[..., Delivery], ticket: type[Ticket]
+    ) -> None:
+        self.lock = threading.Lock()
+        rng = random.Random(secrets.randbits(128))
+        # An incarnation names one life of an application; 53 bits survive every JSON reader.
+        self.session = Session(config, rng.getrandbits(53) | 1, rng)
+        self.session.use_tickets(ticket, self)
+        self.make_ticket = ticket
+        self.lanes = self.session.lanes
+        self.append = self.session.append
+        self.accept = self.session.accept
+        """What is needed for every message, without a detour."""
+        self.driver: MachineDriver | None = None
+        self.over: CausewayError | None = LocalProtocolError(
+            "the bus is not open; use it in a `with`, or open it first"
+        )
+        """Why nothing can be asked (any more)."""
+        self.unheard: CausewayError | None = None
+        """The first failure of a send that nobody waited for."""
+        self.replies: MailReader | None = None
+        self.requests: dict[int, Request] = {}
+        self._make_message = message
+        self._next_correlation = rng.getrandbits(48)
+        self._state = state
+        self._storage: Storage | None = None
+        self._conditions: list[tuple[Callable[[], bool], Firing]] = []
+        self.waking = False
+        self._deferred: deque[Callable[[], None]] = deque()
+
+    # The machine contract --------------------------------------------------------------------------------------
+    def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
+        """One turn of the session, then wake whoever it concerns."""
+        with self.lock:
+            self.waking = False
+            if self._deferred:
+                self.run_deferred()
+            effects = self.session.handle(events, now)
+            for outcome in self.session.outcomes():
+                self._pass_on(outcome)
+            if self._conditions:
+                self._check_conditions()
+            return effects
+
+    def next_deadline(self) -> Instant | None:
+        """The session's."""
+        with self.lock:
+            return self.session.next_deadline()
+
+    # For callers -----------------------------------------------------------------------------------------------
+    def wake(self) -> None:
+        """The session was changed: give it a turn. Called under the lock."""
+        if not self.waking:
+            self.waking = True
+            self._wake_driver()
+
+    def defer(self, action: Callable[[], None]) -> None:
+        """Run an action under the lock with the next turn; for finalizers, which may run anywhere, even under it."""
+        self._deferred.append(action)
+        self._wake_soon()
+
+    def run_deferred(self) -> None:
+        """Called under the lock."""
+        while self._deferred:
+            self._deferred.popleft()()
+
+    def watch(self, *what: Waitable) -> Any:
+        """A latch that fires when any of these has news. Called under the lock."""
+        latch = self._new_latch()
+        for one in what:
+            if one.waiter is None:
+                one.waiter = [latch]
+            else:
+                one.waiter.append(latch)
+        return latch
+
+    def unwatch(self, latch: object, *what: Waitable) -> None:
+        """Its caller has stopped waiting. Called under the lock."""
+        for one in what:
+            if one.waiter is not None and latch in one.waiter:
+                one.waiter.remove(latch)
+
+    def expect(self, condition: Callable[[], bool]) -> Any:
+        """A latch that fires once the condition holds after some turn. Called under the lock."""
+        latch = self._new_latch()
+        self._conditions.append((condition, latch))
+        return latch
+
+    def forget(self, latch: object) -> None:
+        """Its caller has stopped waiting. Called under the lock."""
+        self._conditions = [entry for entry in self._conditions if entry[1] is not latch]
+
+    def wake_reader(self, reader: MailReader) -> None:
+        """Let callers that wait for its messages look again. Called under the lock."""
+        _fire(reader)
+
+    def deadline(self, seconds: float | None) -> float | None:
+        """When a wait that begins now is over."""
+        return None if seconds is None else time.monotonic() + seconds
+
+    def left(self, deadline: float | None) -> float | None:
+        """How long a wait may still take."""
+        return None if deadline is None else deadline - time.monotonic()
+
+    def check(self) -> None:
+        """Raise why the session is over, if it is."""
+        if self.over is not None:
+            raise self.over
+
+    def ask(self) -> tuple[int, Request]:
+        """Register a request; the correlation to send with it. Called under the lock."""
+        self._next_correlation += 1
+        request = self.requests[self._next_correlation] = Request()
+        return self._next_correlation, request
+
+    @property
+    def reply_mailbox(self) -> str:
+        """Where answers to our requests go."""
+        return f"{self.session.name}~{self.session.incarnation:x}"
+
+    def unreachable(self) -> TransportError:
+        """Why no broker was reached."""
+        tried = ", ".join(f"{host}:{port}" for host, port in self.session.config.addresses)
+        return TransportError(f"no broker answered at {tried} ({self.session.trouble}); is the cluster running?")
+
+    # For the drivers -------------------------------------------------------------------------------------------
+    async def _start_driver(self) -> None:
+        """On the event loop that will carry the session."""
+        driver = MachineDriver(self, on_crash=self._on_crash)
+        if self._state is not None:
+            store = SqliteStore(self._state)
+            await asyncio.get_running_loop().run_in_executor(None, store.open)
+            if store.recovered_from is not None:
+                store.close()
+                raise StoreError(
+                    f"the kept state in {self._state} was damaged and is now {store.recovered_from}; restore it, or "
+                    "connect again to begin without it (unanswered sends are lost, accepted messages may come again)"
+                )
+            self._storage = ThreadStorage(store, driver.stored, self._on_crash)
+        self.driver = driver
+        self.over = None
+        driver.start(self._storage)
+
+    async def _stop_driver(self) -> None:
+        if self.driver is not None:
+            await self.driver.stop()
+        if self._storage is not None:
+            self._storage.close()
+
+    def _on_crash(self, error: BaseException) -> None:
+        with self.lock:
+            self.over = error if isinstance(error, CausewayError) else None
+            if self.over is None:
+                self.over = LocalProtocolError(f"a bug in the client: {error!r}; connect again")
+                self.over.__cause__ = error
+            self._fire_all()
+
+    def _pass_on(self, outcome: Outcome) -> None:
+        match outcome:
+            case SendDone():
+                batch = outcome.batch
+                if batch.waiter is None and batch.failures and self.unheard is None:
+                    self.unheard = batch.failures[0][1]
+                _fire(batch)
+            case DeliveryConfirmed():
+                _fire(outcome.batch)
+            case MessagesArrived():
+                if outcome.consumer is self.replies:
+                    self._take_replies(outcome.consumer)
+                else:
+                    _fire(outcome.consumer)
+            case TransactionDone():
+                _fire(outcome.commitment)
+            case InquiryDone():
+                _fire(outcome.inquiry)
+            case SessionFailed():
+                self.over = outcome.error
+                self._fire_all()
+            case _:
+                pass
+
+    def _take_replies(self, consumer: MailReader) -> None:
+        for message in self.session.take(consumer, REPLY_CREDIT, self._make_message):
+            lot, index = message._lot, message._index
+            self.session.accept(lot, index, index)
+            correlation = message.all_headers().get(CORRELATION)
+            request = self.requests.pop(correlation, None) if isinstance(correlation, int) else None
+            if request is not None:
+                request.answer = message
+                _fire(request)
+        self.wake()
+
+    def _check_conditions(self) -> None:
+        still: list[tuple[Callable[[], bool], Firing]] = []
+        for condition, latch in self._conditions:
+            if condition():
+                latch.fire()
+            else:
+                still.append((condition, latch))
+        self._conditions = still
+
+    def _fire_all(self) -> None:
+        for _, latch in self._conditions:
+            latch.fire()
+        self._conditions = []
+        for what in (*self.session.pending(), *self.requests.values()):
+            _fire(what)
+
+    def _wake_driver(self) -> None:
+        """A turn, soon; from where callers are."""
+        raise NotImplementedError
+
+    def _wake_soon(self) -> None:
+        """A turn, soon; from anywhere."""
+        raise NotImplementedError
+
+    def _new_latch(self) -> Firing:
+        raise NotImplementedError
+
+
+def _fire(what: Waitable) -> None:
+    if what.waiter is not None:
+        for latch in what.waiter:
+            latch.fire()
+        what.waiter = None

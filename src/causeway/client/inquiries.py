@@ -1,0 +1,144 @@
+"""Looks that change nothing: browsing a mailbox, a broker's status, a message's story, where a mailbox is served."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from causeway.client.errands import Errand
+from causeway.client.links import Uplink
+from causeway.client.lots import Lot
+from causeway.client.message import MessageId
+from causeway.client.settings import Address
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    Browse,
+    Browsed,
+    Find,
+    Message,
+    Moved,
+    StatusReply,
+    StatusRequest,
+    StoryReply,
+    StoryRequest,
+)
+from causeway.errors import CausewayError, Code, RemoteProtocolError
+from causeway.trace import TraceRecord
+from causeway.types import Instant, Peer
+from causeway.wire import body as bodies
+
+_decode_story = msgspec.msgpack.Decoder(list[TraceRecord]).decode
+
+
+class Inquiry(Errand):
+    """One question; `result` holds the answer once `done` without `error`."""
+
+    __slots__ = ("deadline", "done", "error", "result", "waiter")
+
+    def __init__(self, number: int, mailbox: str, address: Address | None = None) -> None:
+        super().__init__(number, mailbox, address)
+        self.deadline: Instant = 0
+        self.done = False
+        self.error: CausewayError | None = None
+        self.result: Any = None
+        self.waiter: Any = None
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """Take an answer; true when it was the last one needed. Raises RemoteProtocolError."""
+        raise NotImplementedError
+
+
+class BrowseInquiry(Inquiry):
+    """Messages of a mailbox, without taking them: `result` is a list of lots."""
+
+    __slots__ = ("after", "limit")
+
+    def __init__(self, number: int, mailbox: str, after: int, limit: int) -> None:
+        super().__init__(number, mailbox)
+        self.after = after
+        self.limit = limit
+        self.result = []
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """One page."""
+        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """Keep the page's lots; ask for the next page until the limit or the end."""
+        assert isinstance(head, Browsed)
+        at = 0
+        for found in head.batches:
+            stop = at + found.size
+            part = body[at:stop]
+            at = stop
+            if found.count < 1 or not bodies.check(part, found.count):
+                raise RemoteProtocolError(Code.BAD_FRAME, "a browsed batch does not match its length table")
+            if found.seq <= self.after:
+                continue
+            self.result.append(Lot.browsed(self.mailbox, found, part))
+            self.after = found.seq + found.count - 1
+            self.limit -= found.count
+        if head.done or not head.batches or self.limit <= 0 or self.link is None:
+            return True
+        self.ask(turn, self.link)
+        return False
+
+
+class StatusInquiry(Inquiry):
+    """What a broker says about itself: `result` is what its JSON holds."""
+
+    __slots__ = ()
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Ask this broker."""
+        turn.send(link.conn, StatusRequest(self.number))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """JSON to plain values."""
+        assert isinstance(head, StatusReply)
+        try:
+            self.result = msgspec.json.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RemoteProtocolError(Code.BAD_FRAME, f"status is not JSON: {error}") from error
+        return True
+
+
+class StoryInquiry(Inquiry):
+    """What one broker's recent trace holds about a message: `result` is a list of TraceRecord."""
+
+    __slots__ = ("subject",)
+
+    def __init__(self, number: int, subject: MessageId, address: Address | None) -> None:
+        super().__init__(number, subject.dest, address)
+        self.subject = subject
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Ask this broker."""
+        it = self.subject
+        turn.send(link.conn, StoryRequest(self.number, it.source, it.incarnation, it.dest, it.stream, it.number))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """The records."""
+        assert isinstance(head, StoryReply)
+        try:
+            self.result = _decode_story(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise RemoteProtocolError(Code.BAD_FRAME, f"story is not a list of trace records: {error}") from error
+        return True
+
+
+class FindInquiry(Inquiry):
+    """Which broker serves a mailbox: `result` is its Peer."""
+
+    __slots__ = ()
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Any broker can say."""
+        turn.send(link.conn, Find(self.mailbox))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """A Moved that names a broker is the answer."""
+        assert isinstance(head, Moved)
+        self.result = head.peer
+        return isinstance(head.peer, Peer)

@@ -1,0 +1,249 @@
+"""Delivered batches in the application's hands, and what is known about each stream they came from.
+
+Owns: which messages of a lot were handed out, settled, given back or reserved by a transaction; which ids of a stream
+the application accepted. Does not know links. Cost grows with lots and runs, not with messages.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from causeway.client.ranges import IdSet
+from causeway.core.messages import BrowsedBatch, Deliver
+from causeway.limits import SEEN_RANGES_MAX
+from causeway.types import Span
+from causeway.wire import body as bodies
+
+VOLATILE_NUMBERS: Final = 1 << 62
+"""Mailbox numbers from here on belong to express messages; they die with their owner."""
+
+StreamKey = tuple[str, int, int]
+"""Source, incarnation, class: what numbers a mailbox's incoming messages."""
+
+
+class SeenStream:
+    """One incoming stream of one mailbox: what was accepted, what is in the application's hands."""
+
+    __slots__ = ("accepted", "high", "key", "lots", "mailbox")
+
+    def __init__(self, mailbox: str, key: StreamKey) -> None:
+        self.mailbox = mailbox
+        self.key = key
+        self.high = 0
+        """The highest id ever shown or accepted: whatever lies above is certainly new."""
+        self.accepted = IdSet()
+        self.lots: dict[int, Lot] = {}
+        """Lots with messages not yet settled, by serial."""
+
+    def accept(self, first: int, last: int) -> None:
+        """The application is done with these ids, for ever."""
+        self.accepted.add(first, last)
+        self.accepted.forget_lowest(SEEN_RANGES_MAX)
+        self.high = max(self.high, last)
+
+
+class Lot:
+    """One delivered batch, or what is new of it. Indexes count from 0 within the lot."""
+
+    __slots__ = (
+        "aliases",
+        "bodies",
+        "body",
+        "consumer",
+        "count",
+        "deliveries",
+        "dirty",
+        "done",
+        "first",
+        "flags",
+        "handler",
+        "incarnation",
+        "low",
+        "mailbox",
+        "priority",
+        "reported",
+        "reserved",
+        "rolled_back",
+        "seen",
+        "seq",
+        "serial",
+        "source",
+        "spans",
+        "stale",
+        "stream",
+        "taken",
+    )
+
+    def __init__(self, serial: int, head: Deliver | BrowsedBatch, mailbox: str, seen: SeenStream | None) -> None:
+        self.serial = serial
+        self.mailbox = mailbox
+        self.seen = seen
+        self.consumer = 0
+        self.seq = head.seq
+        self.source = head.source
+        self.incarnation = head.incarnation
+        self.stream = head.stream
+        self.first = head.first
+        self.count = head.count
+        self.flags = head.flags
+        self.priority = head.priority
+        self.deliveries = head.deliveries
+        self.body = b""
+        self.bodies: list[bytes] = []
+        """Split when the first message is handed out."""
+        self.taken = 0
+        """Messages below were handed to the application."""
+        self.low = 0
+        """Messages below are finished: accepted or given back."""
+        self.reported = 0
+        """Messages of reported..low-1 are accepted and not yet passed on."""
+        self.done: IdSet | None = None
+        """Finished messages above `low`, None while there are none."""
+        self.spans: list[Span] = []
+        """Accepted out of order and not yet passed on."""
+        self.reserved: IdSet | None = None
+        """In a transaction whose outcome is open."""
+        self.rolled_back: IdSet | None = None
+        """Were in a transaction that failed."""
+        self.aliases: dict[int, list[tuple[int, int]]] | None = None
+        """Further (consumer, mailbox number) under which a message arrived again while it was in hand."""
+        self.stale = False
+        """Our numbers mean nothing any more: express, and the link it came by is gone."""
+        self.dirty = False
+        self.handler: Any = None
+        """The driver's."""
+
+    @classmethod
+    def delivered(cls, serial: int, head: Deliver, body: bytes, seen: SeenStream) -> Lot:
+        """A whole Deliver frame."""
+        lot = cls(serial, head, head.mailbox, seen)
+        lot.consumer = head.consumer
+        lot.body = body
+        return lot
+
+    @classmethod
+    def browsed(cls, mailbox: str, head: BrowsedBatch, body: bytes) -> Lot:
+        """A stretch of a Browsed frame: to look at, never to be settled."""
+        lot = cls(0, head, mailbox, None)
+        lot.bodies = bodies.split(body, head.count)
+        lot.taken = lot.low = lot.reported = lot.count
+        return lot
+
+    def narrow(self, first: int, last: int) -> None:
+        """Keep only these ids, before anything was handed out."""
+        start, stop = first - self.first, last - self.first + 1
+        self.body = bodies.cut(self.body, self.count, start, stop)
+        self.seq += start
+        self.first = first
+        self.count = stop - start
+
+    def take(self, limit: int) -> range:
+        """Hand out up to `limit` messages: their indexes."""
+        if not self.bodies:
+            self.bodies = bodies.split(self.body, self.count)
+            self.body = b""
+        start = self.taken
+        self.taken = min(self.count, start + limit)
+        return range(start, self.taken)
+
+    def truncate(self) -> None:
+        """Forget what was not handed out: it will be delivered again."""
+        self.count = self.taken
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left in the application's hands or on its way there."""
+        return self.low >= self.count
+
+    def is_open(self, index: int) -> bool:
+        """Whether this message is neither accepted nor given back."""
+        return self.low <= index < self.count and (self.done is None or index not in self.done)
+
+    def accept(self, first: int, last: int) -> bool:
+        """The application is done with these indexes; whether that is news."""
+        if first == self.low and self.done is None and self.reserved is None:
+            self.low = last + 1
+            return True
+        news = self._finish_free(first, last)
+        self.spans += news
+        return bool(news)
+
+    def give_back(self, first: int, last: int) -> list[Span]:
+        """The application does not want these indexes; those that were still open."""
+        return self._finish_free(first, last)
+
+    def alias(self, index: int, consumer: int, number: int) -> None:
+        """The message arrived again, under this number of this consumer, while it is in hand."""
+        if self.aliases is None:
+            self.aliases = {}
+        self.aliases.setdefault(index, []).append((consumer, number))
+
+    def take_aliases(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Further numbers of these indexes, once."""
+        if self.aliases is None:
+            return []
+        found = [index for index in self.aliases if first <= index <= last]
+        return [alias for index in found for alias in self.aliases.pop(index)]
+
+    # Transactions ----------------------------------------------------------------------------------------------
+    def reserve(self, index: int) -> None:
+        """A transaction holds this message until its outcome is known."""
+        if self.reserved is None:
+            self.reserved = IdSet()
+        self.reserved.add(index, index)
+
+    def is_reserved(self, index: int) -> bool:
+        """Whether a transaction holds this message."""
+        return self.reserved is not None and index in self.reserved
+
+    def was_rolled_back(self, index: int) -> bool:
+        """Whether it was in a transaction that failed."""
+        return self.rolled_back is not None and index in self.rolled_back
+
+    def conclude(self, index: int, *, committed: bool) -> None:
+        """A transaction that had reserved this message has ended."""
+        if self.reserved is not None:
+            self.reserved.remove(index, index)
+            self.reserved = self.reserved or None
+        if committed:
+            self._finish_free(index, index)
+            return
+        if self.rolled_back is None:
+            self.rolled_back = IdSet()
+        self.rolled_back.add(index, index)
+
+    def fresh_spans(self) -> list[Span]:
+        """Indexes accepted since the last call."""
+        self._close_run()
+        spans, self.spans = self.spans, []
+        return spans
+
+    def _close_run(self) -> None:
+        if self.reported < self.low:
+            self.spans.append((self.reported, self.low - 1))
+            self.reported = self.low
+
+    def _finish_free(self, first: int, last: int) -> list[Span]:
+        """Finish what no transaction holds; the runs that were open until now."""
+        self._close_run()
+        news: list[Span] = []
+        first = max(first, self.low)
+        free = [(first, last)] if self.reserved is None else self.reserved.missing(first, last)
+        for start, stop in free:
+            news += self._finish(start, stop)
+        self.reported = self.low
+        return news
+
+    def _finish(self, first: int, last: int) -> list[Span]:
+        if first > last:
+            return []
+        done = self.done or IdSet()
+        news = done.missing(first, last)
+        for start, stop in news:
+            done.add(start, stop)
+        end = done.end_of(self.low)
+        if end >= self.low:
+            done.remove(self.low, end)
+            self.low = end + 1
+        self.done = done or None
+        return news

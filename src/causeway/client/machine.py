@@ -1,0 +1,358 @@
+"""A session's turn: what happened, then everything that follows from it and from the application's calls.
+
+Owns: the order of a turn, and which part each event and frame goes to. What links, errands, streams, consumers,
+transactions and kept state decide is theirs; what an application may ask for is in `session`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Final
+
+from causeway.client.batches import Lane
+from causeway.client.consumers import MailReader, MailReaders
+from causeway.client.errands import Errands
+from causeway.client.fates import Fates
+from causeway.client.inquiries import FindInquiry, Inquiry
+from causeway.client.kept import Keeper
+from causeway.client.links import Uplink, Uplinks
+from causeway.client.outcomes import (
+    Connected,
+    ConsumerAttached,
+    DeliveryConfirmed,
+    Disconnected,
+    InquiryDone,
+    MessagesArrived,
+    Outcome,
+    SendDone,
+    SessionFailed,
+    TransactionDone,
+    WindowOpened,
+)
+from causeway.client.settings import SessionConfig
+from causeway.client.streams import Streams
+from causeway.client.transactions import Commitment, Transactions
+from causeway.core.deadlines import Deadlines
+from causeway.core.effects import Effects
+from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    Accepted,
+    Attached,
+    Browsed,
+    Confirmed,
+    Deliver,
+    Detach,
+    Message,
+    Moved,
+    Rejected,
+    Resend,
+    Settled,
+    StatusReply,
+    StoryReply,
+)
+from causeway.core.messages import Outcome as TransactionOutcome
+from causeway.errors import CausewayError, DeadlineExceeded, LocalProtocolError, RemoteProtocolError
+from causeway.types import SECOND, Duration, Instant, Span
+
+IDLE_LINK: Final[Duration] = 30 * SECOND
+"""A link that nothing uses is closed after this."""
+
+_CHORES: Final = 0
+"""Among the inquiries' timers: look for silent requests and idle links."""
+
+
+class SessionMachine:
+    """Drives the parts of a session. Three stimuli: the application's calls, connections and the store, and time."""
+
+    def __init__(self, config: SessionConfig, incarnation: int, rng: random.Random) -> None:
+        self.config = config.check()
+        self.error: CausewayError | None = None
+        """Why the session is over, None while it is not."""
+        self._fates = Fates()
+        self._streams = Streams(config, self._fates)
+        self._streams.source = (config.name, incarnation)
+        self._links = Uplinks(config, rng)
+        self._errands = Errands(config, self._links, rng)
+        self._consumers = MailReaders(config, self._errands)
+        self._transactions = Transactions(1, config, self._errands, self._consumers)
+        self._keeper: Keeper | None = None
+        if config.keep:
+            self._streams.keeping = True
+            self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
+        self._begun = self._open = False
+        """Whether `handle` was called; whether links may be made."""
+        self._closing = False
+        self._home: Uplink | None = None
+        self._fresh_consumers: list[MailReader] = []
+        self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
+        self._fresh_commits: list[tuple[Commitment, Duration]] = []
+        self._timers: Deadlines[int] = Deadlines()
+        self._outcomes: list[Outcome] = []
+        self.lanes: dict[tuple[object, ...], Lane] = self._streams.lanes
+        """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
+
+    @property
+    def incarnation(self) -> int:
+        """This life's, or with kept state that of the first life."""
+        return self._streams.source[1]
+
+    @property
+    def connected(self) -> bool:
+        """Whether a broker takes our sends now."""
+        return self._home is not None
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong last on the way to a broker."""
+        return self._links.last_trouble
+
+    def room(self) -> int:
+        """How many more small messages the window takes now."""
+        config, fates = self.config, self._fates
+        return 0 if fates.bytes >= config.window_bytes else max(0, config.window_messages - fates.count)
+
+    # The contract ----------------------------------------------------------------------------------------------
+    def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
+        """Let what happened happen, then everything that follows from it and from the application's calls."""
+        turn = Turn(now)
+        if self.error is not None:
+            return turn.effects
+        if not self._begun:
+            self._begin(turn)
+        self._collect(turn)
+        for event in events:
+            self._on_event(turn, event)
+        self._fire(turn)
+        if self._open:
+            self._start_fresh(turn)
+            self._collect(turn)
+            self._follow_home(turn)
+            self._streams.flush(turn)
+            self._streams.catch_up(turn)
+        if self._keeper is not None:
+            self._keeper.flush(turn)
+        self._consumers.finish_turn(turn, self._keeper.awaiting() if self._keeper is not None else {})
+        fatal = self._links.fatal or (self._keeper.error if self._keeper is not None else None)
+        if fatal is not None or self._closing:
+            self._end(turn, fatal)
+        self._tell()
+        return turn.effects
+
+    def next_deadline(self) -> Instant | None:
+        """When to be called again if nothing happens before."""
+        if self.error is not None:
+            return None
+        candidates = (
+            self._links.deadlines.next(),
+            self._errands.deadlines.next(),
+            self._streams.next_deadline(),
+            self._transactions.next_deadline(),
+            self._timers.next(),
+            self._keeper.next_deadline() if self._keeper is not None else None,
+        )
+        return min((instant for instant in candidates if instant is not None), default=None)
+
+    def outcomes(self) -> list[Outcome]:
+        """What the application must hear since the last call."""
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+    # A turn ----------------------------------------------------------------------------------------------------
+    def _begin(self, turn: Turn) -> None:
+        self._begun = True
+        if self._keeper is not None:
+            self._keeper.start(turn)
+        else:
+            self._become_open(turn)
+
+    def _become_open(self, turn: Turn) -> None:
+        self._open = True
+        self._timers.set(_CHORES, turn.now + self.config.repeat_after)
+        self._transactions.resume(turn)
+        self._links.start(turn, self.incarnation)
+
+    def _on_event(self, turn: Turn, event: DriverEvent) -> None:
+        match event:
+            case Received():
+                link = self._links.find(event.conn)
+                if link is not None:
+                    link.heard_at = turn.now
+                    self._on_received(turn, link, event.head, event.body)
+            case Opened():
+                self._links.on_opened(turn, event.conn)
+            case Closed():
+                self._links.on_closed(turn, event.conn, event.reason)
+            case Clogged() | Drained():
+                link = self._links.find(event.conn)
+                if link is not None:
+                    link.clogged = isinstance(event, Clogged)
+            case Loaded() if self._keeper is not None:
+                self._keeper.on_loaded(turn, event, self.incarnation)
+            case Persisted() if self._keeper is not None:
+                self._keeper.on_persisted(turn)
+                if not self._open and self._keeper.identity is not None:
+                    self._become_open(turn)
+            case _:
+                raise LocalProtocolError(f"a session knows no {type(event).__name__}")
+        self._pass_on_links(turn)
+
+    def _on_received(self, turn: Turn, link: Uplink, head: Message, body: bytes) -> None:
+        try:
+            match head:
+                case Deliver():
+                    self._consumers.on_deliver(turn, link, head, body)
+                case Accepted():
+                    self._streams.on_accepted(head)
+                case Settled():
+                    self._consumers.on_settled(link, head)
+                case Confirmed():
+                    self._streams.on_confirmed(head)
+                case Rejected():
+                    self._streams.on_rejected(turn, head)
+                case Resend():
+                    self._streams.on_resend(turn, head)
+                case Attached():
+                    self._on_attached(turn, link, head)
+                case Moved():
+                    self._on_moved(turn, link, head)
+                case Browsed() | StatusReply() | StoryReply():
+                    self._on_answer(turn, head, body)
+                case TransactionOutcome():
+                    self._on_outcome(turn, head)
+                case _:
+                    self._links.on_received(turn, link, head)
+        except RemoteProtocolError as error:
+            self._links.break_off(turn, link, str(error))
+
+    def _pass_on_links(self, turn: Turn) -> None:
+        links = self._links
+        while links.ups or links.downs:
+            ups, links.ups = links.ups, []
+            downs, links.downs = links.downs, []
+            for link, reason in downs:
+                self._errands.on_link_down(turn, link, reason)
+            for link in ups:
+                self._errands.on_link_up(turn, link)
+
+    def _fire(self, turn: Turn) -> None:
+        self._links.on_deadlines(turn)
+        self._pass_on_links(turn)
+        self._errands.on_deadlines(turn)
+        self._streams.on_deadlines(turn)
+        self._transactions.on_deadline(turn.now)
+        for number in self._timers.pop_due(turn.now):
+            if number == _CHORES:
+                self._links.sweep(turn, self._errands.links_used(), IDLE_LINK)
+                self._streams.repeat_silent(turn, self.config.repeat_after)
+                self._timers.set(_CHORES, turn.now + self.config.repeat_after)
+                continue
+            inquiry = self._errands.find(number)
+            if isinstance(inquiry, Inquiry):
+                trouble = inquiry.trouble or (self.trouble if not self.connected else "no answer")
+                self._finish_inquiry(inquiry, DeadlineExceeded(f"nobody answered in time ({trouble})"))
+        self._pass_on_links(turn)
+
+    def _start_fresh(self, turn: Turn) -> None:
+        if self._fresh_consumers and not self._transactions.in_doubt:
+            consumers, self._fresh_consumers = self._fresh_consumers, []
+            for consumer in consumers:
+                self._consumers.add(turn, consumer)
+        inquiries, self._fresh_inquiries = self._fresh_inquiries, []
+        for inquiry, timeout in inquiries:
+            self._errands.start(turn, inquiry)
+            self._timers.set(inquiry.number, turn.now + timeout)
+        commits, self._fresh_commits = self._fresh_commits, []
+        for commitment, timeout in commits:
+            if self._keeper is not None:
+                self._keeper.keep_commit(commitment)
+            self._transactions.begin(turn, commitment, timeout)
+
+    def _collect(self, turn: Turn) -> None:
+        settles: list[tuple[MailReader, list[Span]]] = self._consumers.collect()
+        if self._keeper is not None:
+            self._keeper.keep_settles(settles)
+            return
+        self._consumers.touched.clear()
+        self._consumers.forgotten.clear()
+        for consumer, spans in settles:
+            self._consumers.settle(turn, consumer, spans)
+
+    def _follow_home(self, turn: Turn) -> None:
+        home = self._links.home
+        if home is self._home:
+            return
+        self._home = home
+        self._streams.on_home(turn, home)
+        if home is None:
+            self._outcomes.append(Disconnected(self.trouble))
+        else:
+            assert home.peer is not None
+            self._outcomes.append(Connected(home.peer))
+
+    def _tell(self) -> None:
+        tell = self._outcomes.append
+        fates = self._fates
+        if fates.resolved:
+            for batch in fates.resolved:
+                tell(SendDone(batch))
+            fates.resolved = []
+            if self._streams.starved and self.room() >= self.config.window_messages // 2:
+                self._streams.starved = False
+                tell(WindowOpened())
+        for batch in fates.confirmed:
+            tell(DeliveryConfirmed(batch))
+        fates.confirmed = []
+        for consumer in dict.fromkeys(self._consumers.arrived):
+            tell(MessagesArrived(consumer))
+        self._consumers.arrived = []
+        for commitment in self._transactions.ended:
+            tell(TransactionDone(commitment))
+        self._transactions.ended = []
+
+    # Answers ---------------------------------------------------------------------------------------------------
+    def _on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:
+        consumer = self._errands.find(head.consumer)
+        if isinstance(consumer, MailReader) and self._consumers.on_attached(turn, link, consumer, head.mailbox):
+            self._outcomes.append(ConsumerAttached(consumer))
+        elif consumer is None:
+            turn.send(link.conn, Detach(head.mailbox, head.consumer))
+
+    def _on_moved(self, turn: Turn, link: Uplink, head: Moved) -> None:
+        for inquiry in self._errands.asked_at(link, head.mailbox):
+            if isinstance(inquiry, FindInquiry) and inquiry.on_answer(turn, head, b""):
+                self._finish_inquiry(inquiry, None)
+        self._errands.on_moved(turn, link, head)
+
+    def _on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply, body: bytes) -> None:
+        inquiry = self._errands.find(head.token)
+        if isinstance(inquiry, Inquiry) and inquiry.on_answer(turn, head, body):
+            self._finish_inquiry(inquiry, None)
+
+    def _on_outcome(self, turn: Turn, head: TransactionOutcome) -> None:
+        commitment = self._transactions.on_outcome(head, self.incarnation)
+        if commitment is not None and self._keeper is not None:
+            self._keeper.ended(commitment)
+
+    def _finish_inquiry(self, inquiry: Inquiry, error: CausewayError | None) -> None:
+        self._errands.drop(inquiry)
+        self._timers.cancel(inquiry.number)
+        inquiry.done = True
+        inquiry.error = error
+        self._outcomes.append(InquiryDone(inquiry))
+
+    # The end ---------------------------------------------------------------------------------------------------
+    def _end(self, turn: Turn, fatal: CausewayError | None) -> None:
+        self.error = fatal or LocalProtocolError("the session is closed; connect again")
+        self.lanes.clear()
+        self._links.close_all(turn)
+        self._streams.fail_all(self.error)
+        self._transactions.fail_all(self.error)
+        for commitment, _ in self._fresh_commits:
+            self._transactions.abandon(commitment, self.error)
+        for inquiry in (*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries)):
+            if isinstance(inquiry, Inquiry):
+                self._finish_inquiry(inquiry, self.error)
+        self._errands.clear()
+        self._outcomes.append(SessionFailed(self.error))

@@ -1,0 +1,197 @@
+"""Messages as an application sees them: printable ids, headers, and the delivered message.
+
+With Flag.HEADERS a message on the wire is  u16 header length | headers (msgpack map) | payload  (see `wire.body`).
+Header names that begin with "~" are Causeway's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, unquote
+
+import msgspec
+
+from causeway.errors import Code, ConfigError, RemoteProtocolError
+from causeway.limits import MESSAGE_BYTES_MAX
+from causeway.types import Flag, ServiceClass
+
+if TYPE_CHECKING:
+    from causeway.client.lots import Lot
+
+HeaderValue = str | int | float | bool | bytes | None
+Headers = Mapping[str, HeaderValue]
+
+REPLY_TO: Final = "~reply"
+"""The mailbox that waits for the answer."""
+CORRELATION: Final = "~corr"
+"""Which request an answer belongs to."""
+
+HEADERS_BYTES_MAX: Final = 0xFFFF
+
+SERVICES: Final[dict[str, ServiceClass]] = {
+    "express": ServiceClass.EXPRESS,
+    "recoverable": ServiceClass.RECOVERABLE,
+    "transactional": ServiceClass.TRANSACTIONAL,
+}
+_LETTERS: Final = ("e", "r", "t", "c")
+
+# Read once: an IntFlag's operators are Python code, and these are asked for every message.
+_HEADERS: Final = int(Flag.HEADERS)
+_REDELIVERED: Final = int(Flag.REDELIVERED)
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_headers = msgspec.msgpack.Decoder(dict[str, Any]).decode
+
+
+class MessageId(msgspec.Struct, frozen=True, order=True):
+    """What identifies one message in the whole cluster; as text  source:incarnation:dest:class:number ."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    number: int
+
+    def __str__(self) -> str:
+        source, dest = quote(self.source, safe=""), quote(self.dest, safe="")
+        return f"{source}:{self.incarnation:x}:{dest}:{_LETTERS[self.stream]}:{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> MessageId:
+        """The id that `str` wrote."""
+        try:
+            source, incarnation, dest, letter, number = text.split(":")
+            stream = _LETTERS.index(letter)
+            parsed = cls(unquote(source), int(incarnation, 16), unquote(dest), stream, int(number))
+        except ValueError:
+            remedy = "is not a message id; copy it from a receipt, a message or the command line: a:1f:b:r:17"
+            raise ConfigError("id", text, remedy) from None
+        return parsed
+
+
+def check_headers(headers: Headers) -> None:
+    """Refuse header names that are not the application's to use."""
+    for name in headers:
+        if not isinstance(name, str):
+            raise ConfigError("headers", name, "header names must be str")
+        if name.startswith("~"):
+            raise ConfigError("headers", name, "names that begin with '~' are reserved; choose another name")
+
+
+def with_headers(headers: Headers, payload: bytes) -> bytes:
+    """One message with its header block."""
+    try:
+        block = _encode(dict(headers))
+    except (TypeError, OverflowError, msgspec.MsgspecError) as error:
+        remedy = f"values must be str, int, float, bool, bytes or None ({error})"
+        raise ConfigError("headers", headers, remedy) from None
+    if len(block) > HEADERS_BYTES_MAX:
+        remedy = f"take {len(block)} bytes; at most {HEADERS_BYTES_MAX} are allowed, put the rest in the body"
+        raise ConfigError("headers", headers, remedy)
+    return len(block).to_bytes(2, "big") + block + payload
+
+
+def split_headers(message: bytes) -> tuple[dict[str, HeaderValue], bytes]:
+    """Headers and payload of one message. Raises RemoteProtocolError when the block is broken."""
+    size = int.from_bytes(message[:2], "big")
+    if len(message) < 2 + size:
+        raise RemoteProtocolError(Code.BAD_FRAME, "message is shorter than its header block")
+    try:
+        headers = _decode_headers(message[2 : 2 + size])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RemoteProtocolError(Code.BAD_FRAME, f"header block: {error}") from error
+    return headers, message[2 + size :]
+
+
+def to_bytes(body: object) -> bytes:
+    """An application's body as bytes, or an error that says what a body can be."""
+    if isinstance(body, str):
+        try:
+            return body.encode()
+        except UnicodeEncodeError as error:
+            raise ConfigError("body", body, f"is not valid text ({error.reason}); send bytes") from None
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    raise ConfigError("body", body, f"must be bytes or str, not {type(body).__name__}")
+
+
+def check_size(body: bytes) -> None:
+    """Refuse what no broker would take."""
+    if len(body) > MESSAGE_BYTES_MAX:
+        remedy = f"has {len(body)} bytes; at most {MESSAGE_BYTES_MAX} are allowed, send a reference instead"
+        raise ConfigError("body", body[:16], remedy)
+
+
+class Delivery(msgspec.Struct, gc=False, eq=False):
+    """One message of a delivered lot; nothing is decoded before it is asked for."""
+
+    _lot: Lot
+    _index: int
+
+    @property
+    def body(self) -> bytes:
+        """The payload."""
+        lot = self._lot
+        raw = lot.bodies[self._index]
+        return split_headers(raw)[1] if lot.flags & _HEADERS else raw
+
+    @property
+    def text(self) -> str:
+        """The payload as UTF-8 text."""
+        return self.body.decode()
+
+    @property
+    def headers(self) -> dict[str, HeaderValue]:
+        """The application's headers (empty when there are none)."""
+        return {name: value for name, value in self.all_headers().items() if not name.startswith("~")}
+
+    def all_headers(self) -> dict[str, HeaderValue]:
+        """Every header, Causeway's own included."""
+        if not self._lot.flags & _HEADERS:
+            return {}
+        return split_headers(self._lot.bodies[self._index])[0]
+
+    @property
+    def source(self) -> str:
+        """Who sent it."""
+        return self._lot.source
+
+    @property
+    def mailbox(self) -> str:
+        """Where it was read."""
+        return self._lot.mailbox
+
+    @property
+    def id(self) -> str:
+        """Identifies the message in the whole cluster; `causeway story ID` tells what happened to it."""
+        return str(self.message_id)
+
+    @property
+    def message_id(self) -> MessageId:
+        """The id in its parts."""
+        lot = self._lot
+        return MessageId(lot.source, lot.incarnation, lot.mailbox, lot.stream, lot.first + self._index)
+
+    @property
+    def service(self) -> str:
+        """The class it was sent with; `committed` inside a transaction."""
+        return ServiceClass(self._lot.stream).name.lower()
+
+    @property
+    def priority(self) -> int:
+        """0 to 9."""
+        return self._lot.priority
+
+    @property
+    def deliveries(self) -> int:
+        """How often it was given back before."""
+        return self._lot.deliveries
+
+    @property
+    def redelivered(self) -> bool:
+        """Whether an application may have seen it before."""
+        return self._lot.deliveries > 0 or bool(self._lot.flags & _REDELIVERED)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} from {self.source!r}, {len(self._lot.bodies[self._index])} bytes>"

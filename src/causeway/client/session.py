@@ -1,0 +1,231 @@
+"""The client as one machine: `handle(events, now) -> Effects`, the same under asyncio, a thread or the simulator.
+
+Three stimuli move it: the application (plain methods, whose effects come out of the next `handle`), the network and the
+store (events), and time (`next_deadline`). What the application must hear comes out of `outcomes()`.
+
+    session = Session(config, incarnation, rng)
+    ticket = session.send("orders", b"...", service=ServiceClass.TRANSACTIONAL)
+    effects = session.handle([], now)          # numbered, batched, on its way
+    ...
+    effects = session.handle([Received(conn, Accepted(...), b"")], now)
+    session.outcomes()                         # [SendDone(batch)]; ticket.done and ticket.error tell
+
+Owns: what an application may ask for, and the checks of its arguments.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from causeway.client.batches import Lane, SentBatch, Ticket
+from causeway.client.consumers import MailReader, Shown
+from causeway.client.inquiries import BrowseInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
+from causeway.client.lots import Lot
+from causeway.client.machine import SessionMachine
+from causeway.client.message import Headers, MessageId
+from causeway.client.settings import Address, SessionConfig
+from causeway.client.transactions import Commitment, Parcel
+from causeway.errors import Code, ConfigError, Refused
+from causeway.limits import CREDIT_MAX, check_name
+from causeway.types import Duration, Flag, ServiceClass
+
+
+class Session(SessionMachine):
+    """One application's place on the bus. Not for use from several threads at once."""
+
+    def __init__(self, config: SessionConfig, incarnation: int, rng: random.Random) -> None:
+        super().__init__(config, incarnation, rng)
+        self._next_number = 2
+
+    # Who and where ---------------------------------------------------------------------------------------------
+    @property
+    def name(self) -> str:
+        """The application."""
+        return self.config.name
+
+    @property
+    def ready(self) -> bool:
+        """Whether sends are taken, if only into the window."""
+        return self._open or self._keeper is None
+
+    @property
+    def brokers(self) -> list[Address]:
+        """The brokers known."""
+        return self._links.brokers()
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything sent is resolved, everything settled is confirmed and no transaction is open."""
+        quiet = not (self.unresolved or len(self._transactions) or self._fresh_commits)
+        return quiet and self._consumers.quiet and (self._keeper is None or self._keeper.idle)
+
+    @property
+    def unresolved(self) -> int:
+        """Messages sent and not yet acknowledged or failed."""
+        return self._fates.count + self._streams.uncounted()
+
+    def use_tickets(self, make: Callable[[SentBatch, int], Ticket], handler: object) -> None:
+        """Let `append` return the driver's own kind of ticket; every batch carries `handler`."""
+        self._streams.make_ticket, self._streams.handler = make, handler
+
+    # Sending ---------------------------------------------------------------------------------------------------
+    def lane(
+        self,
+        dest: str,
+        service: ServiceClass = ServiceClass.RECOVERABLE,
+        *,
+        reliable: bool = True,
+        confirm: bool = False,
+        headers: bool = False,
+        priority: int = 4,
+        ttl: Duration = 0,
+        timeout: Duration | None = None,
+    ) -> Lane:
+        """Check where and how to send, once for many messages. Raises ConfigError."""
+        self._check_ready()
+        if not reliable and service >= ServiceClass.TRANSACTIONAL:
+            raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
+        flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)
+        return self._streams.lane(dest, service, int(flags), priority, ttl=ttl, timeout=timeout)
+
+    @property
+    def append(self) -> Callable[[Lane, object, Headers | None], Ticket]:
+        """append(lane, body, headers): send one message.
+
+        Raises Refused(OVERLOADED) when the window is full: wait for WindowOpened. A lane is good until `lanes` is
+        emptied, which is also how the end of the session shows.
+        """
+        return self._streams.append
+
+    def send(
+        self,
+        dest: str,
+        body: bytes,
+        *,
+        service: ServiceClass = ServiceClass.RECOVERABLE,
+        reliable: bool = True,
+        headers: Headers | None = None,
+        priority: int = 4,
+        ttl: Duration = 0,
+        confirm: bool = False,
+        timeout: Duration | None = None,
+    ) -> Ticket:
+        """`lane` and `append` in one; durations in nanoseconds."""
+        key = (dest, service, reliable, confirm, headers is None, priority, ttl, timeout)
+        lane = self.lanes.get(key)
+        if lane is None:
+            lane = self.lanes[key] = self.lane(
+                dest,
+                service,
+                reliable=reliable,
+                confirm=confirm,
+                headers=headers is not None,
+                priority=priority,
+                ttl=ttl,
+                timeout=timeout,
+            )
+        return self._streams.append(lane, body, headers)
+
+    # Receiving -------------------------------------------------------------------------------------------------
+    def attach(self, mailbox: str, credit: int) -> MailReader:
+        """A new consumer; MessagesArrived tells when `take` has something."""
+        self._check_open()
+        check_name("mailbox", mailbox)
+        if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
+            raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
+        consumer = MailReader(self._number(), mailbox, credit)
+        self._fresh_consumers.append(consumer)
+        return consumer
+
+    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown]) -> list[Shown]:
+        """Hand up to `limit` messages to the application, each made by `make(lot, index)`."""
+        return self._consumers.take(consumer, limit, make)
+
+    @property
+    def accept(self) -> Callable[[Lot, int, int], None]:
+        """accept(lot, first, last): the application is done with these messages of a lot."""
+        return self._consumers.accept
+
+    def accept_through(self, lot: Lot, index: int) -> None:
+        """The application is done with all messages handed out up to this one."""
+        self._consumers.accept_through(lot, index)
+
+    def give_back(self, lot: Lot, first: int, last: int) -> None:
+        """The application wants these messages to be delivered again, to anybody."""
+        self._consumers.give_back(lot, first, last)
+
+    def consumers(self) -> list[MailReader]:
+        """Every consumer that was not ended."""
+        return [*self._consumers.all(), *self._fresh_consumers]
+
+    def pending(self) -> list[SentBatch | MailReader | Commitment | Inquiry]:
+        """Everything somebody may be waiting for."""
+        inquiries = [errand for errand in self._errands.all() if isinstance(errand, Inquiry)]
+        inquiries += [inquiry for inquiry, _ in self._fresh_inquiries]
+        commits = [*self._transactions.unresolved(), *(commitment for commitment, _ in self._fresh_commits)]
+        return [*self._streams.unresolved(), *self.consumers(), *commits, *inquiries]
+
+    def detach(self, consumer: MailReader) -> None:
+        """End a consumer."""
+        if consumer in self._fresh_consumers:
+            self._fresh_consumers.remove(consumer)
+        self._consumers.close(consumer)
+
+    # Transactions ----------------------------------------------------------------------------------------------
+    def commit(
+        self, parcels: Sequence[Parcel], accepted: Sequence[tuple[Lot, int]], timeout: Duration | None = None
+    ) -> Commitment:
+        """Do all of this or nothing; TransactionDone tells how it ended. Raises ConfigError when it is too large."""
+        self._check_ready()
+        if timeout is not None and timeout <= 0:
+            raise ConfigError("timeout", timeout, "must be more than 0")
+        commitment = self._transactions.prepare(self.incarnation, parcels, accepted)
+        self._fresh_commits.append((commitment, self.config.timeout if timeout is None else timeout))
+        return commitment
+
+    # Looking ---------------------------------------------------------------------------------------------------
+    def browse(self, mailbox: str, *, after: int = -1, limit: int = 100, timeout: Duration | None = None) -> Inquiry:
+        """Messages of a mailbox (with numbers above `after`) without taking them; the result is a list of lots."""
+        check_name("mailbox", mailbox)
+        if type(limit) is not int or limit < 1:
+            raise ConfigError("limit", limit, "must be a whole number of at least 1")
+        return self._inquire(BrowseInquiry(self._number(), mailbox, after, limit), timeout)
+
+    def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
+        """What a broker (None: the one that takes our sends) says about itself."""
+        return self._inquire(StatusInquiry(self._number(), "", address), timeout)
+
+    def story(self, subject: MessageId, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
+        """What a broker remembers of a message: a list of trace records."""
+        return self._inquire(StoryInquiry(self._number(), subject, address), timeout)
+
+    def find(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """Which broker serves a mailbox."""
+        check_name("mailbox", mailbox)
+        return self._inquire(FindInquiry(self._number(), mailbox), timeout)
+
+    def _inquire(self, inquiry: Inquiry, timeout: Duration | None) -> Inquiry:
+        self._check_open()
+        if timeout is not None and timeout <= 0:
+            raise ConfigError("timeout", timeout, "must be more than 0")
+        self._fresh_inquiries.append((inquiry, self.config.timeout if timeout is None else timeout))
+        return inquiry
+
+    def close(self) -> None:
+        """End at the next turn: whatever is still unresolved fails."""
+        self._closing = True
+
+    def _check_open(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def _check_ready(self) -> None:
+        """With kept state, ids are known only once it was read."""
+        self._check_open()
+        if not self.ready:
+            raise Refused(Code.NOT_READY, "the kept state is still being read; wait until the session is connected")
+
+    def _number(self) -> int:
+        self._next_number += 1
+        return self._next_number

@@ -1,0 +1,75 @@
+"""What a session needs to know: names, addresses, bounds and waits, each with its unit and reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from causeway.errors import ConfigError
+from causeway.limits import MIB, check_name
+from causeway.types import MILLISECOND, SECOND, Duration
+
+Address = tuple[str, int]
+"""Host and port of a broker."""
+
+STREAMS_SEEN_MAX: Final = 16_384
+"""Streams (source, incarnation, class) remembered per mailbox; the least recently used is forgotten."""
+
+STREAMS_SENT_MAX: Final = 16_384
+"""Destinations and classes with a numbering of their own; above it idle ones are retired (see `streams`)."""
+
+LANES_MAX: Final = 4096
+"""Combinations of destination and properties remembered as checked."""
+
+CONFIRMING_MAX: Final = 65_536
+"""Batches that wait for a delivery confirmation; the oldest is forgotten, confirmations may be lost anyway."""
+
+ADDRESSES_MAX: Final = 256
+"""Brokers a client remembers beyond those of its URL."""
+
+SPANS_PER_FRAME_MAX: Final = 2048
+"""Runs in one Settle or Return, so that its head stays far below limits.HEAD_BYTES_MAX."""
+
+
+class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything about one application's session."""
+
+    name: str
+    """The application; also the name of its own mailbox."""
+    addresses: tuple[Address, ...]
+    """Brokers to begin with; any one that answers is enough."""
+    window_messages: int = 65_536
+    window_bytes: int = 16 * MIB
+    """Messages sent but not yet acknowledged; above either bound sending waits. Below the brokers' own bound
+    (limits.OUTBOX_BYTES_PER_CLIENT_MAX), so that a client is slowed down here, where it can be told."""
+    timeout: Duration = 30 * SECOND
+    """How long a send or a question may take when the call does not say."""
+    heartbeat: Duration = 1 * SECOND
+    """A link that was silent so long is asked for a sign of life."""
+    silence: Duration = 3 * SECOND
+    """A link that was silent so long is given up."""
+    greeting: Duration = 1 * SECOND
+    """Dialling and greeting together; a broker that needs longer is passed over."""
+    retry_min: Duration = 50 * MILLISECOND
+    retry_max: Duration = 1 * SECOND
+    """Waits between attempts double from the first to the second, each drawn between its half and its whole."""
+    repeat_after: Duration = 5 * SECOND
+    """An unanswered request is repeated so often on a living link; all of them are safe to repeat."""
+    keep: bool = False
+    """Keep what exactly-once needs in the driver's store (see `kept`)."""
+
+    def check(self) -> SessionConfig:
+        """Return self, or raise a ConfigError that names the first wrong field."""
+        check_name("name", self.name)
+        if not self.addresses:
+            raise ConfigError("addresses", self.addresses, "give at least one broker's host and port")
+        if self.window_messages < 1:
+            raise ConfigError("window_messages", self.window_messages, "must be at least 1")
+        if self.window_bytes < 1:
+            raise ConfigError("window_bytes", self.window_bytes, "must be at least 1")
+        if self.timeout <= 0:
+            raise ConfigError("timeout", self.timeout, "must be more than 0")
+        if self.silence < 2 * self.heartbeat:
+            raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
+        return self

@@ -1,0 +1,398 @@
+"""The sending side of a session: numbering, the window, resending in order, refusals and time limits.
+
+Owns: every message from `append` until it is acknowledged or has failed. Ids of a stream rise; what is given up leaves
+a gap that later batches step over with `follows`. Stimuli: the application's sends, answers of brokers, the home link
+coming and going, and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from causeway.client.arguments import code_of
+from causeway.client.batches import NEVER, Lane, SentBatch, SentStream, Ticket
+from causeway.client.fates import Fates, lateness
+from causeway.client.links import Uplink
+from causeway.client.message import Headers, check_size, to_bytes, with_headers
+from causeway.client.settings import LANES_MAX, STREAMS_SENT_MAX, SessionConfig
+from causeway.core.deadlines import Deadlines
+from causeway.core.machine import Turn
+from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
+from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
+from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, check_name
+from causeway.types import MILLISECOND, Duration, Flag, Instant, ServiceClass
+from causeway.wire import body as bodies
+
+RESEND_PAUSE: Duration = 50 * MILLISECOND
+"""An owner that misses a batch says so for each later one; beginning again once per this time is enough."""
+
+SMALL_BYTES = 4096
+UNCOUNTED_MAX = 128
+"""Up to so many messages of up to so many bytes join a batch between two looks at the window."""
+
+_FULL_BYTES = BATCH_BYTES_MAX - SMALL_BYTES * UNCOUNTED_MAX
+_ANSWERED = int(Flag.RELIABLE)
+_EXPRESS = int(ServiceClass.EXPRESS)
+
+
+class Streams:
+    """Everything sent and not yet resolved."""
+
+    def __init__(self, config: SessionConfig, fates: Fates) -> None:
+        self._config = config
+        self._window_count = config.window_messages
+        self._window_bytes = config.window_bytes
+        self.source: tuple[str, int] = (config.name, 0)
+        self.base = 0
+        """Ids of new streams begin above: no id of an earlier life or of a retired stream is used again."""
+        self.lanes: dict[tuple[object, ...], Lane] = {}
+        """Checked lanes by whatever the caller describes them with; emptied when streams are retired."""
+        self._streams: dict[tuple[str, int], SentStream] = {}
+        self._sealed: list[SentBatch] = []
+        """Full before their turn ended."""
+        self._opened: list[SentStream] = []
+        self._lagging: dict[SentStream, None] = {}
+        self._link: Uplink | None = None
+        self._retries: Deadlines[tuple[str, int]] = Deadlines()
+        self._fates = fates
+        self.make_ticket: Callable[[SentBatch, int], Ticket] = Ticket
+        self.handler: object = None
+        """Both the driver's: what `append` returns, and what its batches carry."""
+        self.starved = False
+        """A send was refused for lack of room."""
+        self.keeping = False
+        """Batches wait for our own disk before they leave."""
+        self.unkept: list[SentBatch] = []
+        """Sealed this turn, to be put on disk."""
+
+    # Asked by the application ----------------------------------------------------------------------------------
+    def lane(
+        self, dest: str, service: ServiceClass, flags: int, priority: int, *, ttl: Duration, timeout: Duration | None
+    ) -> Lane:
+        """Where and how to send, checked. Raises ConfigError."""
+        check_name("dest", dest)
+        if type(priority) is not int or not 0 <= priority <= 9:
+            raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+        if ttl < 0:
+            raise ConfigError("ttl", ttl, "must be more than 0, or None for ever")
+        if timeout is not None and timeout <= 0:
+            raise ConfigError("timeout", timeout, "must be more than 0")
+        if service >= ServiceClass.TRANSACTIONAL:
+            flags |= _ANSWERED
+        if len(self.lanes) >= LANES_MAX:
+            self.lanes.clear()
+        limit = self._config.timeout if timeout is None else timeout
+        return Lane(self.stream(dest, service), flags, priority, ttl=ttl, timeout=limit)
+
+    def append(self, lane: Lane, body: object, headers: Headers | None = None) -> Ticket:
+        """Send one message with this turn's batch. Raises Refused(OVERLOADED) when the window is full."""
+        data = body if type(body) is bytes else to_bytes(body)
+        if lane.headed:
+            data = with_headers(headers or {}, data)
+        batch = lane.open
+        if batch is None or len(data) > SMALL_BYTES or len(batch.bodies) >= batch.limit:
+            batch = self._make_room(lane, data)
+        messages = batch.bodies
+        index = len(messages)
+        messages.append(data)
+        return self.make_ticket(batch, index)
+
+    def _make_room(self, lane: Lane, data: bytes) -> SentBatch:
+        """The batch for the next messages: so the window and the bounds of a batch cost nothing for most of them."""
+        fates = self._fates
+        batch = lane.open
+        if batch is not None:
+            fates.count_in(batch)
+        room = self._window_count - fates.count
+        if room <= 0 or fates.bytes >= self._window_bytes:
+            self._refuse_for_room()
+        size = len(data)
+        if size > BATCH_BYTES_MAX:
+            check_size(data)
+        if batch is None or batch.size + size > _FULL_BYTES or len(batch.bodies) >= BATCH_COUNT_MAX:
+            batch = self._open(lane)
+        batch.limit = min(BATCH_COUNT_MAX, len(batch.bodies) + min(room, UNCOUNTED_MAX))
+        return batch
+
+    def _open(self, lane: Lane) -> SentBatch:
+        stream = lane.stream
+        if stream.open is not None:
+            self._seal(stream)
+        batch = stream.open = lane.open = SentBatch(lane, self.source, self.handler)
+        self._opened.append(stream)
+        return batch
+
+    def _seal(self, stream: SentStream) -> None:
+        batch = stream.open
+        assert batch is not None
+        self._fates.count_in(batch)
+        stream.open = batch.lane.open = None
+        messages = batch.bodies
+        batch.count = len(messages)
+        batch.first = stream.next_id
+        stream.next_id += batch.count
+        batch.body = bodies.join(messages)
+        batch.bodies = []
+        self._sealed.append(batch)
+
+    # Turns -----------------------------------------------------------------------------------------------------
+    def flush(self, turn: Turn) -> None:
+        """Number what was gathered and send it, unless something holds it back."""
+        for stream in self._opened:
+            if stream.open is not None:
+                self._seal(stream)
+        self._opened.clear()
+        sealed, self._sealed = self._sealed, []
+        for batch in sealed:
+            self._launch(turn, batch)
+
+    def _launch(self, turn: Turn, batch: SentBatch) -> None:
+        lane = batch.lane
+        stream = lane.stream
+        self._fates.limit(batch, turn.now)
+        if not lane.flags & _ANSWERED:
+            stream.loose.append(batch)
+            self._send_loose(turn, stream)
+            return
+        previous = next(reversed(stream.waiting), 0)
+        stream.waiting[batch.first] = batch
+        if self.keeping and stream.service != _EXPRESS:
+            batch.durable = False
+            self.unkept.append(batch)
+        link = self._link
+        if link is None or link.clogged or stream.paused or stream.lagging or not batch.durable:
+            self._lag(stream)
+            return
+        follows = stream.waiting[previous].last if previous else 0
+        self._transmit(turn, link, batch, follows)
+
+    # Links -----------------------------------------------------------------------------------------------------
+    def on_home(self, turn: Turn, link: Uplink | None) -> None:
+        """Sends go through another link from now on (None: through nobody): begin again with what is unanswered."""
+        self._link = link
+        for stream in self._streams.values():
+            if stream.waiting or stream.loose:
+                self._lag(stream)
+        self.catch_up(turn)
+
+    def catch_up(self, turn: Turn) -> None:
+        """Send what was held back, if the link takes it."""
+        if self._link is None or self._link.clogged:
+            return
+        lagging, self._lagging = self._lagging, {}
+        for stream in lagging:
+            stream.lagging = False
+            self._send_loose(turn, stream)
+            self._send_waiting(turn, stream)
+
+    def release(self, turn: Turn, batch: SentBatch) -> None:
+        """The batch is on our own disk."""
+        batch.durable = True
+        if not batch.resolved:
+            self._lag(batch.lane.stream)
+
+    def _lag(self, stream: SentStream) -> None:
+        stream.lagging = True
+        self._lagging[stream] = None
+
+    def _send_loose(self, turn: Turn, stream: SentStream) -> None:
+        link = self._link
+        if link is None or link.clogged:
+            self._lag(stream)
+            return
+        for batch in stream.loose:
+            if not batch.resolved:
+                self._transmit(turn, link, batch, 0)
+                self._fates.settle(batch, batch.first, batch.last, None)
+        stream.loose = []
+
+    def _send_waiting(self, turn: Turn, stream: SentStream) -> None:
+        """Whatever was not sent on this link, in order; nothing overtakes a batch that is not durable yet."""
+        link = self._link
+        if link is None or stream.paused:
+            return
+        follows = 0
+        for batch in stream.waiting.values():
+            if not batch.durable and stream.ordered:
+                break
+            if batch.durable and batch.sent != link.conn:
+                self._transmit(turn, link, batch, follows)
+            follows = batch.last
+
+    def _transmit(self, turn: Turn, link: Uplink, batch: SentBatch, follows: int) -> None:
+        lane = batch.lane
+        stream = lane.stream
+        batch.sent = link.conn
+        batch.sent_at = turn.now
+        left = batch.dies - turn.now if batch.dies else 0
+        if left < 0:
+            return  # its deadline is due in this very turn
+        how = (lane.flags, lane.priority, left)
+        head = Deposit(*self.source, stream.dest, stream.service, batch.first, batch.count, follows, *how)
+        turn.send(link.conn, head, batch.body)
+
+    # Answers ---------------------------------------------------------------------------------------------------
+    def on_accepted(self, head: Accepted) -> None:
+        """Acknowledged: typically one or several whole batches."""
+        stream = self._stream_of(head)
+        if stream is None:
+            return
+        stream.backoff = 0
+        stream.refusal = None
+        for batch in self._answered(stream, head.first, head.last):
+            self._fates.settle(batch, head.first, head.last, None, delivered=head.delivered)
+
+    def on_confirmed(self, head: Confirmed) -> None:
+        """The application settled them."""
+        stream = self._stream_of(head)
+        if stream is not None:
+            self._fates.confirm(stream, head.first, head.last)
+
+    def on_rejected(self, turn: Turn, head: Rejected) -> None:
+        """Refused: for good, or for now."""
+        stream = self._stream_of(head)
+        if stream is None:
+            return
+        batches = self._answered(stream, head.first, head.last)
+        if not batches:
+            return
+        error = Refused(code_of(head.code, Code.UNAVAILABLE), head.detail)
+        if head.code not in RETRIABLE_CODES:
+            for batch in batches:
+                self._fates.settle(batch, head.first, head.last, error)
+            self._close_gap(stream, batches[0].first)
+            return
+        stream.refusal = error
+        start = batches[0].first
+        for first, batch in stream.waiting.items():
+            if first >= start and (stream.ordered or batch in batches):
+                batch.sent = 0
+        if not stream.paused:
+            stream.paused = True
+            config = self._config
+            stream.backoff = min(config.retry_max, max(config.retry_min, 2 * stream.backoff))
+            self._retries.set((stream.dest, stream.service), turn.now + stream.backoff)
+
+    def on_resend(self, turn: Turn, head: Resend) -> None:
+        """The owner misses something: begin again after the id it names."""
+        stream = self._stream_of(head)
+        if stream is None:
+            return
+        after, at = stream.resent
+        if after == head.after and turn.now - at < RESEND_PAUSE:
+            return
+        stream.resent = (head.after, turn.now)
+        for batch in stream.waiting.values():
+            if batch.last > head.after:
+                batch.sent = 0
+        self._lag(stream)
+
+    def _stream_of(self, head: Accepted | Rejected | Resend | Confirmed) -> SentStream | None:
+        if (head.source, head.incarnation) != self.source:
+            return None
+        return self._streams.get((head.dest, head.stream))
+
+    def _answered(self, stream: SentStream, first: int, last: int) -> list[SentBatch]:
+        """The waiting batches that hold some of these ids."""
+        waiting = stream.waiting
+        batch = waiting.get(first)
+        if batch is not None and batch.last == last:
+            return [batch]
+        if not waiting or last < next(iter(waiting)):
+            return []
+        return [batch for batch in waiting.values() if batch.first <= last and first <= batch.last]
+
+    # Ends ------------------------------------------------------------------------------------------------------
+    def _give_up(self, batch: SentBatch, error: CausewayError) -> None:
+        self._fates.settle(batch, batch.first, batch.last, error)
+        self._close_gap(batch.lane.stream, batch.first)
+
+    def _close_gap(self, stream: SentStream, first: int) -> None:
+        """Ids were given up: batches behind them must say again what they follow, or the owner waits for ever."""
+        if stream.ordered:
+            for batch in stream.waiting.values():
+                if batch.first > first:
+                    batch.sent = 0
+            self._lag(stream)
+
+    def uncounted(self) -> int:
+        """Messages in open batches that the window does not know of yet."""
+        return sum(len(s.open.bodies) - s.open.counted for s in dict.fromkeys(self._opened) if s.open is not None)
+
+    def unresolved(self) -> list[SentBatch]:
+        """Every batch whose fate is open."""
+        found = [*self._sealed]
+        for stream in self._streams.values():
+            found += [*stream.waiting.values(), *stream.loose, *([stream.open] if stream.open else ())]
+        return [batch for batch in found if not batch.resolved]
+
+    def fail_all(self, error: CausewayError) -> None:
+        """The session is over."""
+        for stream in self._streams.values():
+            if stream.open is not None:
+                self._seal(stream)
+        for batch in self.unresolved():
+            self._fates.settle(batch, batch.first, batch.last, error)
+        self._sealed.clear()
+        self._opened.clear()
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        """When a send runs out of time, or a refused stream may try again."""
+        retry, late = self._retries.next(), self._fates.next_deadline()
+        return late if retry is None else retry if late is None else min(retry, late)
+
+    def on_deadlines(self, turn: Turn) -> None:
+        """Give up what took too long; try again what was refused."""
+        for batch in self._fates.late(turn.now):
+            self._give_up(batch, lateness(batch, turn.now))
+        for key in self._retries.pop_due(turn.now):
+            stream = self._streams[key]
+            stream.paused = False
+            self._lag(stream)
+
+    def repeat_silent(self, turn: Turn, older_than: Duration) -> None:
+        """Send again what a living broker did not answer for long: an answer may have been lost on its way."""
+        if self._link is None:
+            return
+        for stream in self._streams.values():
+            for batch in stream.waiting.values():
+                if batch.sent and turn.now - batch.sent_at >= older_than:
+                    batch.sent = 0
+                    self._lag(stream)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _refuse_for_room(self) -> None:
+        self.starved = True
+        count, size = self._fates.count, self._fates.bytes
+        detail = f"the send window is full: {count} messages, {size} bytes unacknowledged; wait until ready"
+        raise Refused(Code.OVERLOADED, detail)
+
+    def stream(self, dest: str, service: int) -> SentStream:
+        """The ids of one destination and class, begun if need be."""
+        key = (dest, int(service))
+        stream = self._streams.get(key)
+        if stream is None:
+            if len(self._streams) >= STREAMS_SENT_MAX:
+                self._retire_idle()
+            stream = self._streams[key] = SentStream(dest, int(service), self.base + 1)
+        return stream
+
+    def _retire_idle(self) -> None:
+        """Forget numberings that nothing waits for; new ones begin above all of them."""
+        for key, stream in list(self._streams.items()):
+            if not (stream.open or stream.waiting or stream.loose or stream.confirming):
+                self.base = max(self.base, stream.next_id - 1)
+                self._lagging.pop(stream, None)
+                self._retries.cancel(key)
+                del self._streams[key]
+        self.lanes.clear()
+
+    def restore(self, batch: SentBatch) -> None:
+        """A batch that an earlier life left unanswered: sent again, with no limit but its time to live."""
+        stream = batch.lane.stream
+        stream.waiting[batch.first] = batch
+        self._fates.count += batch.count
+        self._fates.bytes += batch.size
+        batch.deadline = NEVER
+        self._lag(stream)

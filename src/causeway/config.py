@@ -1,0 +1,57 @@
+"""Settings as frozen structs: default, unit and bound beside each other. Nothing here reads files or environment."""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.errors import ConfigError
+from causeway.limits import MAILBOX_STORED_BYTES_MAX, MAILBOX_VOLATILE_BYTES_MAX, MAILBOX_WINDOW_BYTES, check_name
+from causeway.types import MILLISECOND, SECOND, Duration
+
+
+class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What one broker needs to know about itself."""
+
+    name: str
+    """Unique in the cluster; its hash is the broker's place on the ring."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    seeds: tuple[tuple[str, int], ...] = ()
+    """Addresses of brokers to join through; any one that answers is enough."""
+    founder: bool = False
+    """Begin a new cluster when the store is empty. Exactly one broker of a cluster is started so."""
+    durability: str = "disk"
+    """`disk`: acknowledged means on stable storage. `memory`: the paper's mode, copies in memory only."""
+    copies: int = 3
+    """K: members of a mailbox's replica group, its owner included."""
+    root_copies: int = 5
+    """Members of the group that holds the directory."""
+    heartbeat: Duration = 250 * MILLISECOND
+    silence: Duration = 1500 * MILLISECOND
+    """A peer that said nothing for so long is taken for dead. Simulation range 0.5 s to 3 s."""
+    retry: Duration = 200 * MILLISECOND
+    """First wait before an unanswered message is sent again; doubles up to 8 times this."""
+    migrate_after: Duration = 1 * SECOND
+    """How long the ring must prefer another group before a mailbox moves there."""
+    deliveries_max: int = 5
+    """A message given back so often goes to the dead-letter mailbox."""
+    window_bytes: int = MAILBOX_WINDOW_BYTES
+    volatile_bytes_max: int = MAILBOX_VOLATILE_BYTES_MAX
+    stored_bytes_max: int = MAILBOX_STORED_BYTES_MAX
+
+    def check(self) -> BrokerConfig:
+        """Return self, or raise a ConfigError that names the first wrong field."""
+        check_name("name", self.name)
+        if not 0 <= self.port <= 65535:
+            raise ConfigError("port", self.port, "must lie in 0..65535 (0 lets the system choose)")
+        if self.durability not in ("disk", "memory"):
+            raise ConfigError("durability", self.durability, "must be 'disk' or 'memory'")
+        if not 1 <= self.copies <= 7:
+            raise ConfigError("copies", self.copies, "must lie in 1..7")
+        if not 1 <= self.root_copies <= 9:
+            raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
+        if self.silence < 2 * self.heartbeat:
+            raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
+        if self.deliveries_max < 1:
+            raise ConfigError("deliveries_max", self.deliveries_max, "must be at least 1")
+        return self

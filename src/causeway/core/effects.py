@@ -1,0 +1,81 @@
+"""What the core asks of the world. A driver performs one `Effects` per turn, in the order of its fields.
+
+Persist is submitted first and may finish late; whatever must wait for it sits in its `then`. Nothing else waits
+for the disk. Loads see every Persist submitted before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from causeway.core.messages import Message
+from causeway.store.base import Write
+from causeway.trace import TraceRecord
+
+Conn = int
+"""A connection. Inbound ones are numbered by the driver (even), dialled ones by the core (odd)."""
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    """Put a frame on a connection; dropped without complaint when the connection is gone."""
+
+    conn: Conn
+    head: Message
+    body: bytes = b""
+
+
+class Persist(msgspec.Struct, frozen=True, gc=False):
+    """Write atomically and durably, then perform `then`, then report Persisted(token) unless token is 0."""
+
+    writes: Sequence[Write]
+    then: Sequence[Send] = ()
+    token: int = 0
+
+
+class Load(msgspec.Struct, frozen=True):
+    """Scan the store and report Loaded(token, page)."""
+
+    token: int
+    group: bytes
+    start: bytes
+    stop: bytes
+    bytes_max: int
+
+
+class Dial(msgspec.Struct, frozen=True):
+    """Open a connection; Opened(conn) or Closed(conn) follows."""
+
+    conn: Conn
+    host: str
+    port: int
+
+
+class Close(msgspec.Struct, frozen=True):
+    """Send what is buffered, then close. No Closed event follows a close of our own."""
+
+    conn: Conn
+    reason: str
+
+
+class Pause(msgspec.Struct, frozen=True):
+    """Stop (or go on, when `paused` is false) reading from a connection: back-pressure to its peer."""
+
+    conn: Conn
+    paused: bool
+
+
+class Effects:
+    """One turn's effects; machines append, the driver performs the lists in this order and then forgets them."""
+
+    __slots__ = ("closes", "dials", "loads", "pauses", "persists", "sends", "traces")
+
+    def __init__(self) -> None:
+        self.persists: list[Persist] = []
+        self.loads: list[Load] = []
+        self.dials: list[Dial] = []
+        self.sends: list[Send] = []
+        self.pauses: list[Pause] = []
+        self.closes: list[Close] = []
+        self.traces: list[TraceRecord] = []

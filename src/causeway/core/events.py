@@ -1,0 +1,161 @@
+"""What can happen to a machine: facts from its driver, and the few facts one part of a broker tells another."""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.core.messages import Config, Message
+from causeway.store.base import Page, Row
+from causeway.types import Key, Peer
+
+
+# From the driver -----------------------------------------------------------------------------------------------
+class Opened(msgspec.Struct, frozen=True):
+    """A connection is up: one we dialled (odd) or an inbound one (even)."""
+
+    conn: int
+
+
+class Received(msgspec.Struct, frozen=True, gc=False):
+    """A frame arrived."""
+
+    conn: int
+    head: Message
+    body: bytes
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """A connection is gone, or could not be made."""
+
+    conn: int
+    reason: str
+
+
+class Clogged(msgspec.Struct, frozen=True):
+    """A connection's write buffer passed its high mark."""
+
+    conn: int
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """A clogged connection's write buffer fell below its low mark."""
+
+    conn: int
+
+
+class Persisted(msgspec.Struct, frozen=True, gc=False):
+    """The Persist with this token is durable."""
+
+    token: int
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """The Load with this token found a page."""
+
+    token: int
+    page: Page
+
+
+class LeaveRequested(msgspec.Struct, frozen=True):
+    """The operator asks this broker to hand over and leave."""
+
+
+DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested
+
+
+# Between the parts of one broker -------------------------------------------------------------------------------
+class PeerUp(msgspec.Struct, frozen=True):
+    """The connection to a broker is established in both directions."""
+
+    peer: Peer
+
+
+class PeerDown(msgspec.Struct, frozen=True):
+    """A broker's connection broke, could not be made, or it fell silent."""
+
+    peer: Peer
+
+
+class PeerMessage(msgspec.Struct, frozen=True, gc=False):
+    """A frame from another broker."""
+
+    peer: Peer
+    head: Message
+    body: bytes
+
+
+class ClientMessage(msgspec.Struct, frozen=True, gc=False):
+    """A frame from a client that said hello."""
+
+    conn: int
+    head: Message
+    body: bytes
+
+
+class ClientGone(msgspec.Struct, frozen=True):
+    """A client's connection ended."""
+
+    conn: int
+
+
+class RootLearned(msgspec.Struct, frozen=True):
+    """A later membership of the directory's group came to our ears."""
+
+    config: Config
+
+
+class MembershipChanged(msgspec.Struct, frozen=True):
+    """The leaf set changed: who is responsible for a key may have changed."""
+
+
+class Committed(msgspec.Struct, frozen=True, gc=False):
+    """An operation appended to a group we own is on all its members."""
+
+    group: Key
+    ticket: int
+
+
+class OwnershipGained(msgspec.Struct, frozen=True):
+    """We own the group in a new epoch; `rows` are its rows below `next`, the rest is paged from `next` on."""
+
+    group: Key
+    config: Config
+    rows: list[Row]
+    next: bytes | None
+
+
+class OwnershipLost(msgspec.Struct, frozen=True):
+    """We no longer own the group (superseded, or handed over); operations not committed are not ours to report."""
+
+    group: Key
+    config: Config
+
+
+class OwnershipResumed(msgspec.Struct, frozen=True):
+    """We still own the group, in a new epoch, and may append again."""
+
+    group: Key
+
+
+class PageLoaded(msgspec.Struct, frozen=True):
+    """Rows of a group we own, asked for by `load_page`; `next` is where to go on."""
+
+    group: Key
+    rows: list[Row]
+    next: bytes | None
+
+
+InternalEvent = (
+    PeerUp
+    | PeerDown
+    | PeerMessage
+    | ClientMessage
+    | ClientGone
+    | RootLearned
+    | MembershipChanged
+    | Committed
+    | OwnershipGained
+    | OwnershipLost
+    | OwnershipResumed
+    | PageLoaded
+)

@@ -1,0 +1,242 @@
+"""The directory: every group but the root is born here, once, and reports its epochs here.
+
+One group, the root, linearises births; so no two sides of a partition can each begin a group for the same name.
+Any broker can ask; only the root's owner answers. Entries are rows of the root group: b"e" + key -> Config.
+
+Owns: asking and answering. Must not know: how the root group replicates (it is a group like the others).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
+
+from causeway.core.events import OwnershipGained
+from causeway.core.groups.registry import ROOT, Registry
+from causeway.core.groups.state import Group
+from causeway.core.machine import Turn
+from causeway.core.messages import Config, Enter, Entered, Member, Message, Outdated, Resolve, Resolved
+from causeway.errors import Code
+from causeway.limits import GROUP_PENDING_MAX
+from causeway.store.base import Delete, Put, Write
+from causeway.types import BrokerId, Key, Peer
+
+EPOCHS_PER_BIRTH = 1024
+"""A reborn group starts above every epoch its former life can have reached unreported."""
+
+WAITING_MAX = 100_000
+
+_encode = msgspec.msgpack.encode
+_config_decoder = msgspec.msgpack.Decoder(Config)
+
+
+class RootGroup(Protocol):
+    """What the directory needs of the group protocol."""
+
+    def serving(self, group: Key) -> bool: ...
+    def position(self, group: Key) -> int: ...
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int: ...
+    def blocked(self, group: Key) -> str | None: ...
+
+
+@dataclass(slots=True)
+class Question:
+    """A resolve on its way."""
+
+    name: str
+    candidates: tuple[Peer, ...]
+    tries: int = 0
+
+
+@dataclass(slots=True)
+class Answer:
+    """What to say when the root has committed an entry."""
+
+    key: Key
+    config: Config | None
+    to: list[tuple[BrokerId, Message]] = field(default_factory=list)
+
+
+class Directory:
+    """Both the asking side (every broker) and the answering side (the root's owner)."""
+
+    def __init__(self, registry: Registry, root: RootGroup) -> None:
+        self._r = registry
+        self._root = root
+        self.answers: list[tuple[Key, Config | None, int]] = []
+        """Resolutions for this broker's own questions, drained by the node."""
+        self._questions: dict[Key, Question] = {}
+        self._reports: dict[Key, Enter] = {}
+        self._entries: dict[Key, Config] = {}
+        self._pending: dict[int, Answer] = {}
+        self._by_key: dict[Key, Answer] = {}
+
+    # Asking ----------------------------------------------------------------------------------------------------
+    @property
+    def root(self) -> Config | None:
+        """Who holds the root, as far as we heard."""
+        return self._r.config_of(ROOT)
+
+    def resolve(self, turn: Turn, key: Key, name: str, candidates: tuple[Peer, ...]) -> None:
+        """Find (or begin) the group of a key; the result appears in `answers`."""
+        if key not in self._questions and len(self._questions) < WAITING_MAX:
+            self._questions[key] = Question(name, candidates)
+            self._ask(turn, key)
+
+    def _ask(self, turn: Turn, key: Key) -> None:
+        question = self._questions[key]
+        question.tries += 1
+        r = self._r
+        wait = r.settings.retry * min(question.tries, 8)
+        r.deadlines.set(("resolve", key), turn.now + wait)
+        target = self._target(question.tries)
+        if target is not None:
+            r.send(turn, target, Resolve(key, question.name, question.candidates))
+        if question.tries > 4:
+            self.answers.append((key, None, Code.NO_DIRECTORY))
+
+    def _target(self, tries: int) -> BrokerId | None:
+        """The root's owner; when it does not answer, its members in turn (they know a newer epoch, or soon will)."""
+        if self.root is None:
+            return None
+        members = [m.peer.id for m in self.root.members if m.peer.id not in self._r.suspected]
+        if self.root.owner in members and tries % 3 == 1:
+            return self.root.owner
+        return members[tries % len(members)] if members else None
+
+    def report(self, turn: Turn, group: Group) -> None:
+        """Tell the directory the epoch of a group we own."""
+        if group.key == ROOT or group.tenure is None or group.tenure.entered:
+            return
+        group.tenure.entered = True
+        self._report(turn, group.key, Enter(group.key, group.config))
+
+    def report_end(self, turn: Turn, key: Key, config: Config) -> None:
+        """Tell the directory that a group has ended."""
+        self._report(turn, key, Enter(key, config, True))
+
+    def _report(self, turn: Turn, key: Key, enter: Enter) -> None:
+        self._reports[key] = enter
+        self._send_report(turn, key)
+
+    def _send_report(self, turn: Turn, key: Key) -> None:
+        r = self._r
+        target = self._target(1)
+        if target is not None:
+            r.send(turn, target, self._reports[key])
+        r.deadlines.set(("enter", key), turn.now + 4 * r.settings.retry + r.rng.randrange(r.settings.retry))
+
+    def on_deadline(self, turn: Turn, what: str, key: Key) -> None:
+        if what == "resolve" and key in self._questions:
+            self._ask(turn, key)
+        elif what == "enter" and key in self._reports:
+            self._send_report(turn, key)
+
+    def on_peer_down(self, turn: Turn, peer: Peer) -> None:
+        """Questions put to a dead broker are put again at once."""
+        if self.root is not None and self.root.owner == peer.id:
+            for key in self._questions:
+                self._r.deadlines.set(("resolve", key), turn.now + self._r.settings.retry // 4)
+
+    def on_message(self, turn: Turn, peer: Peer, head: Message) -> None:
+        match head:
+            case Resolve():
+                self._on_resolve(turn, peer, head)
+            case Enter():
+                self._on_enter(turn, peer, head)
+            case Resolved():
+                if head.config is not None:
+                    self._r.learn(head.group, head.config)
+                    if self._questions.pop(head.group, None) is not None:
+                        self._r.deadlines.cancel(("resolve", head.group))
+                        self.answers.append((head.group, head.config, 0))
+            case Entered():
+                report = self._reports.get(head.group)
+                if report is not None and report.config.epoch <= head.epoch:
+                    del self._reports[head.group]
+                    self._r.deadlines.cancel(("enter", head.group))
+            case _:
+                pass
+
+    # Answering -------------------------------------------------------------------------------------------------
+    def on_ownership_gained(self, event: OwnershipGained) -> None:
+        """We own the root: its rows are the directory."""
+        self._entries = {Key(row.key[1:]): _config_decoder.decode(row.value) for row in event.rows}
+        self._pending.clear()
+        self._by_key.clear()
+
+    def on_ownership_lost(self) -> None:
+        """Somebody else owns the root; whoever asked us asks again there."""
+        self._entries.clear()
+        self._pending.clear()
+        self._by_key.clear()
+
+    def on_committed(self, turn: Turn, ticket: int) -> None:
+        """An entry is on all copies of the root."""
+        answer = self._pending.pop(ticket, None)
+        if answer is None:
+            return
+        if self._by_key.get(answer.key) is answer:
+            del self._by_key[answer.key]
+        for broker, message in answer.to:
+            self._r.send(turn, broker, message)
+
+    def _on_resolve(self, turn: Turn, peer: Peer, head: Resolve) -> None:
+        if not self._answering(turn, peer):
+            return
+        entry = self._entries.get(head.group)
+        waiting = self._by_key.get(head.group)
+        if waiting is not None:
+            if waiting.config is not None:
+                waiting.to.append((peer.id, Resolved(head.group, waiting.config)))
+            return
+        if entry is not None:
+            self._r.send(turn, peer.id, Resolved(head.group, entry))
+            return
+        if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
+            return  # the asker tries again
+        seq = self._root.position(ROOT)
+        epoch = (seq + 1) * EPOCHS_PER_BIRTH
+        members = tuple(Member(p, p.store) for p in head.candidates)
+        config = Config(head.name, epoch, members[0].peer.id, members, (), epoch)
+        self._enter(turn, head.group, config, (peer.id, Resolved(head.group, config)))
+
+    def _on_enter(self, turn: Turn, peer: Peer, head: Enter) -> None:
+        if not self._answering(turn, peer):
+            return
+        entry = self._entries.get(head.group)
+        stale = entry is not None and (entry.born, entry.epoch) >= (head.config.born, head.config.epoch)
+        if (stale and not head.retired) or (head.retired and (entry is None or entry.born > head.config.born)):
+            if head.group not in self._by_key:
+                self._r.send(turn, peer.id, Entered(head.group, head.config.epoch))
+            return
+        if head.group in self._by_key or not self._root.serving(ROOT):
+            return
+        config = None if head.retired else head.config
+        self._enter(turn, head.group, config, (peer.id, Entered(head.group, head.config.epoch)))
+
+    def _enter(self, turn: Turn, key: Key, config: Config | None, tell: tuple[BrokerId, Message]) -> None:
+        seq = self._root.position(ROOT)
+        write: Write
+        if config is None:
+            self._entries.pop(key, None)
+            write = Delete(ROOT, b"e" + key)
+        else:
+            self._entries[key] = config
+            write = Put(ROOT, b"e" + key, seq, _encode(config))
+        answer = Answer(key, config, [tell])
+        ticket = self._root.append(turn, ROOT, [write], 1)
+        self._pending[ticket] = answer
+        self._by_key[key] = answer
+
+    def _answering(self, turn: Turn, peer: Peer) -> bool:
+        """Whether we own the root; if not, the asker learns who does as far as we know."""
+        group = self._r.groups.get(ROOT)
+        if group is not None and group.tenure is not None and group.tenure.loaded:
+            return True
+        if self.root is not None and peer.id != self._r.me.id:
+            self._r.send(turn, peer.id, Outdated(ROOT, self.root))
+        return False

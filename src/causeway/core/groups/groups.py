@@ -1,0 +1,380 @@
+"""Replica groups: who may acknowledge for a key, and the one way to write for it (ports.Groups).
+
+Owns: routing of the protocol's messages and timers to its parts.
+Stimuli: messages of members, our store, links that come and go, the ring, time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.events import PageLoaded
+from causeway.core.groups.directory import Directory
+from causeway.core.groups.election import Election
+from causeway.core.groups.loading import CHUNK_BYTES, Loading, Purpose, bulk_interval, other_interval
+from causeway.core.groups.membership import Membership, void_row
+from causeway.core.groups.policy import Policy
+from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
+from causeway.core.groups.replication import Replication
+from causeway.core.groups.state import Group, Tenure, decode_meta, decode_position, is_quorum, majority, member_of
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    Accept,
+    Adopted,
+    Chosen,
+    Chunk,
+    Chunked,
+    Config,
+    Copied,
+    Enter,
+    Entered,
+    Fetch,
+    Fetched,
+    Inquire,
+    Installed,
+    Message,
+    NotMember,
+    Outbid,
+    Outdated,
+    Prepare,
+    Promised,
+    Replicate,
+    Resolve,
+    Resolved,
+)
+from causeway.core.ports import Links, Ring
+from causeway.store.base import LOCAL, Delete, Page, Put, Row, Write
+from causeway.types import BrokerId, Instant, Key, Peer
+
+
+class Groups:
+    """All groups this broker has to do with."""
+
+    def __init__(self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random) -> None:
+        self._r = Registry(config, links, ring, rng)
+        self._replication = Replication(self._r)
+        self._membership = Membership(self._r, self._replication)
+        self._election = Election(self._r)
+        self._loading = Loading(self._r)
+        self.directory = Directory(self._r, self)
+        self._policy = Policy(self._r, self._election, self._replication, self._loading, self.directory)
+        self._taking: dict[Key, list[Row]] = {}
+
+    # Port ------------------------------------------------------------------------------------------------------
+    def config(self, group: Key) -> Config | None:
+        """The latest configuration known here."""
+        return self._r.config_of(group)
+
+    def owned(self, group: Key) -> bool:
+        """Whether we own the group as far as we know (perhaps without being able to append)."""
+        known = self._r.groups.get(group)
+        return known is not None and known.tenure is not None and known.tenure.loaded
+
+    def serving(self, group: Key) -> bool:
+        """Whether we own the group and may append now."""
+        known = self._r.groups.get(group)
+        return known is not None and self._replication.may_append(known)
+
+    def position(self, group: Key) -> int:
+        """The sequence number the next operation takes."""
+        return self._r.groups[group].position[1]
+
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+        """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
+        return self._replication.append(turn, self._r.groups[group], writes, span)
+
+    def blocked(self, group: Key) -> str | None:
+        """Why nobody can acknowledge for the group now, as far as can be seen from here; None if somebody may."""
+        config = self._r.config_of(group)
+        if config is None:
+            return None
+        known = self._r.groups.get(group)
+        gone = known.gone if known is not None else {}
+        reachable = [m.peer.id for m in config.members if m.peer.id not in self._r.suspected and m.peer.id not in gone]
+        if is_quorum(config, reachable):
+            return None
+        missing = [m.peer.name for m in config.members if m.peer.id not in reachable]
+        return (
+            f"{config.name!r}: {len(reachable)} of {len(config.members)} copies reachable, "
+            f"{majority(config)} needed; unreachable: {', '.join(missing)}"
+        )
+
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> None:
+        """Read bulk rows of a group we own; PageLoaded follows."""
+        tenure = self._r.groups[group].tenure
+        assert tenure is not None
+        self._loading.load(turn, ("page", group, _mark(tenure)), start, bulk_interval()[1], bytes_max)
+
+    def keep(self, turn: Turn, row: Put) -> None:
+        """Write a row of the broker's own."""
+        self._r.persist_silently(turn, [row])
+
+    def learn(self, group: Key, config: Config) -> None:
+        """Take note of a group's configuration heard from elsewhere."""
+        self._r.learn(group, config)
+
+    def forget(self, group: Key) -> None:
+        """What we heard of a group was wrong: ask again when it is needed."""
+        if group not in self._r.groups:
+            self._r.learned.pop(group, None)
+
+    def suspects(self, broker: BrokerId) -> bool:
+        """Whether we take a broker for dead."""
+        return broker in self._r.suspected
+
+    def resolve(self, turn: Turn, group: Key, name: str) -> None:
+        """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""
+        candidates = self._r.ring.replica_group(group, self._r.settings.copies)
+        self.directory.resolve(turn, group, name, tuple(p for p in candidates if p.id not in self._r.suspected))
+
+    def wake(self, turn: Turn, group: Key) -> None:
+        """Traffic for a group reached us as one of its members although its owner is another: is that one alive?"""
+        config = self._r.config_of(group)
+        mine = member_of(config, self._r.me.id) if config is not None else None
+        if config is None or mine is None:
+            return
+        if group not in self._r.groups and not self._r.has_left(group, config):
+            self._membership.on_chosen(turn, self._r.me, Chosen(group, config))
+        self._r.touch(group)
+        self._settle(turn)
+
+    def retire(self, turn: Turn, group: Key) -> None:
+        """End a group we own, rows and all; OwnershipLost with a memberless configuration follows."""
+        known = self._r.groups.get(group)
+        if known is not None and known.tenure is not None:
+            known.ending = True
+            self._r.touch(group)
+            self._settle(turn)
+
+    def leave(self, turn: Turn, heirs: Sequence[Peer]) -> None:
+        """Want no group for ourselves any more; our neighbours on the ring take them."""
+        self._r.leaving = True
+        self._r.heirs = list(heirs)
+        self.on_membership_changed(turn)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no group depends on us (any more)."""
+        return all(g.member(self._r.me.id) is None for g in self._r.groups.values())
+
+    # Beginning -------------------------------------------------------------------------------------------------
+    def start(self, turn: Turn, page: Page) -> None:
+        """Take up the groups our store remembers; `page` holds all LOCAL rows."""
+        r = self._r
+        rows = {row.key: row.value for row in page.rows}
+        for key, value in rows.items():
+            if key[:1] == b"v":
+                r.void[Key(key[1:])] = int.from_bytes(value, "big")
+            elif key[:1] == b"x":
+                r.left[Key(key[1:])] = decode_position(value)
+        for key in page.corrupt:
+            if key[:1] in (b"g", b"p") and len(key) == 17:
+                token = r.rng.getrandbits(62) + 1
+                r.void[Key(key[1:])] = token
+                r.persist_silently(turn, [Delete(LOCAL, b"g" + key[1:]), void_row(Key(key[1:]), token)])
+        for key, value in rows.items():
+            group_key = Key(key[1:])
+            if key[:1] != b"g" or b"p" + group_key not in rows or b"g" + group_key in page.corrupt:
+                continue
+            group = Group(group_key, decode_meta(value), decode_position(rows[b"p" + group_key]))
+            r.groups[group_key] = group
+            r.learn(group_key, group.config)
+            for member in group.config.members:
+                r.pin(member.peer.id)
+            if group.config.owner == r.me.id:
+                # What we held in memory is gone: only a new epoch makes us owner again.
+                r.deadlines.set(("takeover", group_key), turn.now)
+            else:
+                r.deadlines.set(("audit", group_key), turn.now)
+        self._settle(turn)
+
+    def found(self, turn: Turn) -> None:
+        """The founder of a cluster begins the directory's group, alone; others come in as they join."""
+        if ROOT not in self._r.groups:
+            self._membership.found(turn, ROOT, ROOT_NAME)
+            self._settle(turn)
+
+    # Stimuli ---------------------------------------------------------------------------------------------------
+    def on_message(self, turn: Turn, peer: Peer, head: Message, body: bytes) -> None:
+        """A frame of this protocol."""
+        match head:
+            case Replicate():
+                self._replication.on_replicate(turn, peer, head, body)
+            case Copied():
+                self._replication.on_copied(turn, peer, head)
+            case Installed():
+                self._replication.on_installed(turn, peer, head)
+            case Chunk():
+                self._replication.on_chunk(turn, peer, head, body)
+            case Chunked():
+                self._replication.on_chunked(turn, peer, head)
+            case Prepare():
+                group = self._membership.admit(turn, peer, head)
+                if group is not None:
+                    self._election.on_prepare(turn, peer, head, group)
+            case Promised():
+                self._election.on_promised(turn, peer, head)
+            case Accept():
+                self._election.on_accept(turn, peer, head)
+            case Adopted():
+                self._election.on_adopted(turn, peer, head)
+            case Outbid():
+                self._election.on_outbid(turn, peer, head)
+            case Outdated():
+                self._membership.on_outdated(turn, peer, head)
+            case Chosen():
+                self._membership.on_chosen(turn, peer, head)
+            case NotMember():
+                self._membership.on_not_member(turn, peer, head)
+            case Inquire():
+                self._membership.on_inquire(turn, peer, head)
+            case Fetch():
+                self._loading.on_fetch(turn, peer, head)
+            case Fetched():
+                self._loading.on_fetched(turn, peer, head, body)
+            case Resolve() | Resolved() | Enter() | Entered():
+                self.directory.on_message(turn, peer, head)
+            case _:
+                return
+        if self._r.touched or self._replication.loads_wanted or self._loading.done:
+            self._settle(turn)
+
+    def on_persisted(self, turn: Turn, token: int) -> None:
+        """One of our writes is durable."""
+        own = self._r.taken(turn, token)
+        if own is not None:
+            self._replication.on_persisted(turn, *own)
+            if self._r.touched:
+                self._settle(turn)
+
+    def on_loaded(self, turn: Turn, token: int, page: Page) -> None:
+        """One of our loads is there."""
+        self._loading.on_loaded(turn, token, page)
+        self._settle(turn)
+
+    def on_peer_up(self, turn: Turn, peer: Peer) -> None:
+        self._r.suspected.pop(peer.id, None)
+        for group in self._r.groups.values():
+            if group.member(peer.id) is not None:
+                self._membership.lost_storage(group, peer)
+                if group.config.owner == peer.id:
+                    self._r.send(turn, peer.id, Inquire(group.key, group.config.epoch))
+                elif group.tenure is not None:
+                    self._r.touch(group.key)
+        self._settle(turn)
+
+    def on_peer_down(self, turn: Turn, peer: Peer) -> None:
+        self._r.suspected[peer.id] = None
+        for group in self._r.groups.values():
+            if group.member(peer.id) is not None:
+                self._r.touch(group.key)
+        self.directory.on_peer_down(turn, peer)
+        self._settle(turn)
+
+    def on_membership_changed(self, turn: Turn) -> None:
+        """The ring may want other members for groups we own."""
+        for group in self._r.groups.values():
+            if group.tenure is not None:
+                self._r.touch(group.key)
+        self._settle(turn)
+
+    def next_deadline(self) -> Instant | None:
+        return self._r.deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Fire what is due."""
+        for what, raw in self._r.deadlines.pop_due(turn.now):
+            key = Key(raw)
+            if what in ("enter", "resolve"):
+                self.directory.on_deadline(turn, what, key)
+                continue
+            group = self._r.groups.get(key)
+            if group is None:
+                continue
+            if what == "attempt":
+                self._election.give_up(turn, group)
+            elif what == "grace":
+                self._election.on_grace(turn, group)
+            elif what == "retry":
+                self._replication.retry(turn, group)
+            elif what == "repair":
+                self._loading.on_repair_deadline(turn, key)
+            elif what == "audit":
+                self._policy.audit(turn, group)
+            elif group.attempt is None:  # takeover, fenced, migrate
+                if what == "migrate":
+                    self._policy.migrate(turn, group)
+                elif what == "fenced" or self._policy.leaderless(group):
+                    self._policy.propose(turn, group)
+        self._settle(turn)
+
+    # After every stimulus --------------------------------------------------------------------------------------
+    def _settle(self, turn: Turn) -> None:
+        """Reconsider the groups this stimulus touched, then start the loads it asked for."""
+        while self._r.touched:
+            key = next(iter(self._r.touched))
+            del self._r.touched[key]
+            group = self._r.groups.get(key)
+            if group is not None and group.attempt is None:
+                self._policy.consider(turn, group)
+        for key, broker in self._replication.loads_wanted:
+            self._start_load(turn, key, broker)
+        self._replication.loads_wanted.clear()
+        while self._loading.done:
+            self._use(turn, *self._loading.done.pop(0))
+
+    # Loads -----------------------------------------------------------------------------------------------------
+    def _start_load(self, turn: Turn, key: Key, broker: BrokerId | None) -> None:
+        group = self._r.groups.get(key)
+        if group is None or group.tenure is None:
+            return
+        if broker is None:
+            self._loading.load(turn, ("take", key, _mark(group.tenure)), *other_interval(), 1 << 40)
+            return
+        transfer = group.tenure.transfers.get(broker)
+        if transfer is not None and not transfer.loading:
+            transfer.since.clear()
+            transfer.loading = self._loading.load(turn, ("chunk", key, broker), transfer.start, b"", CHUNK_BYTES)
+
+    def _use(self, turn: Turn, purpose: Purpose, token: int, page: Page) -> None:
+        what, key, whose = purpose
+        group = self._r.groups.get(key)
+        if group is None or group.tenure is None:
+            return
+        if what == "chunk":
+            self._replication.chunk(turn, group, Key(whose), token, page)
+            return
+        if whose != _mark(group.tenure):
+            return
+        if what == "take":
+            self._taking[key] = page.rows
+            limit = self._r.settings.window_bytes
+            self._loading.load(turn, ("bulk", key, whose), *bulk_interval(), limit)
+        elif what == "bulk" and not group.tenure.loaded:
+            self._replication.loaded(turn, group, page.rows + self._taking.pop(key, []), page.next)
+            self._r.touch(key)
+        elif what == "page":
+            turn.tell(PageLoaded(key, page.rows, page.next))
+
+    def statistics(self) -> list[dict[str, object]]:
+        """One entry per group we are a member of."""
+        return [
+            {
+                "name": g.config.name,
+                "epoch": g.config.epoch,
+                "owner": next(m.peer.name for m in g.config.members if m.peer.id == g.config.owner),
+                "members": [m.peer.name for m in g.config.members],
+                "incomplete": [m.peer.name for m in g.config.members if m.peer.id in g.config.incomplete],
+                "serving": self._replication.may_append(g),
+                "seq": g.position[1],
+                "blocked": self.blocked(g.key),
+            }
+            for g in self._r.groups.values()
+        ]
+
+
+def _mark(tenure: Tenure) -> bytes:
+    """Which ownership a load belongs to."""
+    return tenure.lineage.to_bytes(8, "big")

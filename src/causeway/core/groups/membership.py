@@ -1,0 +1,198 @@
+"""Entering, keeping and leaving groups: what a broker does with a chosen configuration.
+
+Owns: installing an epoch, giving up a group that went on without us, proving a membership by its token.
+Must not know: how an epoch is chosen (Election) or how rows travel (Replication).
+"""
+
+from __future__ import annotations
+
+from causeway.core.events import OwnershipLost
+from causeway.core.groups.registry import Registry
+from causeway.core.groups.replication import Replication
+from causeway.core.groups.state import END, Group, Meta, forget_rows, member_of
+from causeway.core.machine import Turn
+from causeway.core.messages import Chosen, Config, Inquire, Installed, Member, NotMember, Outdated, Prepare
+from causeway.store.base import LOCAL, Delete, Put, Write
+from causeway.types import Key, Peer
+
+FIRST_SEQ = 1
+"""Numbers start at 1, like ids: 0 is free to mean "before everything"."""
+
+
+class Membership:
+    """Installs what was chosen."""
+
+    def __init__(self, registry: Registry, replication: Replication) -> None:
+        self._r = registry
+        self._replication = replication
+
+    def found(self, turn: Turn, key: Key, name: str) -> None:
+        """Begin a group of our own: only the root, only by the founder of a cluster."""
+        config = Config(name, 1, self._r.me.id, (Member(self._r.me, self._r.me.store),), (), 1)
+        self._install(turn, key, config, config.members[0], FIRST_SEQ)
+
+    def admit(self, turn: Turn, peer: Peer, head: Prepare) -> Group | None:
+        """The group of a Prepare, brought to its epoch; None (answered) when we are not the member it means."""
+        r = self._r
+        mine = member_of(head.config, r.me.id)
+        if mine is None or r.has_left(head.group, head.config):
+            return None
+        group = r.groups.get(head.group)
+        if group is not None and group.config.epoch > head.config.epoch:
+            return group
+        if mine.token != self._token(head.group, group):
+            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
+            return None
+        if group is None or group.config.epoch < head.config.epoch:
+            fresh = head.config.born == head.config.epoch
+            if group is None and not fresh and r.me.id not in head.config.incomplete:
+                # We are said to hold rows and know nothing of the group: whatever we had is lost.
+                r.send(turn, peer.id, NotMember(head.group, head.config.epoch, self._renounce(turn, head.group)))
+                return None
+            base = group.position[1] if group is not None else FIRST_SEQ
+            self._install(turn, head.group, head.config, mine, base)
+        return r.groups[head.group]
+
+    def on_chosen(self, turn: Turn, peer: Peer, head: Chosen) -> None:
+        r = self._r
+        if r.has_left(head.group, head.config):
+            return
+        r.learn(head.group, head.config)
+        group = r.groups.get(head.group)
+        mine = member_of(head.config, r.me.id)
+        if group is not None and group.config.epoch > head.config.epoch:
+            r.send(turn, peer.id, Outdated(head.group, group.config))
+            return
+        if mine is None:
+            if group is not None:
+                self._superseded(turn, group, head.config)
+            return
+        if mine.token != self._token(head.group, group):
+            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
+            return
+        if group is not None and group.config.epoch == head.config.epoch:
+            if head.config.owner == peer.id and peer.id != r.me.id:
+                r.persist(turn, (), peer.id, Installed(head.group, head.config.epoch, group.position[1]))
+            return
+        if r.me.id in head.config.incomplete:
+            if head.base < 0:
+                return  # its owner will say where the epoch begins
+        elif group is None and head.config.born != head.config.epoch:
+            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, self._renounce(turn, head.group)))
+            return
+        self._install(turn, head.group, head.config, mine, head.base)
+
+    def on_outdated(self, turn: Turn, peer: Peer, head: Outdated) -> None:
+        """Somebody knows a later epoch."""
+        self.on_chosen(turn, peer, Chosen(head.group, head.config))
+
+    def on_inquire(self, turn: Turn, peer: Peer, head: Inquire) -> None:
+        """A member asks where its group is."""
+        r = self._r
+        group = r.groups.get(head.group)
+        if group is None:
+            heard = r.learned.get(head.group)
+            if heard is not None and heard.epoch > head.epoch:
+                r.send(turn, peer.id, Outdated(head.group, heard))
+            elif heard is None or member_of(heard, r.me.id) is not None:
+                r.send(turn, peer.id, NotMember(head.group, head.epoch, r.token_for(head.group)))
+            return
+        if group.tenure is not None and group.config.epoch >= head.epoch:
+            r.send(turn, peer.id, Chosen(head.group, group.config, group.tenure.base))
+        elif group.config.epoch > head.epoch:
+            r.send(turn, peer.id, Outdated(head.group, group.config))
+        elif group.config.epoch < head.epoch:
+            r.send(turn, peer.id, Inquire(head.group, group.config.epoch))  # the news never reached us
+
+    def on_not_member(self, turn: Turn, peer: Peer, head: NotMember) -> None:
+        """A member's storage does not know the group any more: it must come in anew."""
+        group = self._r.groups.get(head.group)
+        if group is None or group.member(peer.id) is None or head.epoch != group.config.epoch:
+            return
+        member = group.member(peer.id)
+        assert member is not None
+        if member.token == head.token and peer.id in group.config.incomplete:
+            return  # it merely has not heard of this epoch yet
+        group.gone[peer.id] = head.token
+        self._r.touch(head.group)
+
+    def lost_storage(self, group: Group, peer: Peer) -> None:
+        """A member came back with other storage than it was admitted with."""
+        member = group.member(peer.id)
+        if member is not None and member.peer.store != peer.store:
+            group.gone[peer.id] = peer.store
+            self._r.touch(group.key)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _token(self, key: Key, group: Group | None) -> int:
+        if group is None or member_of(group.config, self._r.me.id) is None:
+            return self._r.token_for(key)
+        return group.meta.token
+
+    def _renounce(self, turn: Turn, key: Key) -> int:
+        """Draw another token for the group: the old one stood for rows that are gone."""
+        token = self._r.rng.getrandbits(62) + 1
+        self._r.void[key] = token
+        self._r.persist_silently(turn, [void_row(key, token)])
+        return token
+
+    def _install(self, turn: Turn, key: Key, config: Config, mine: Member, base: int) -> None:
+        r = self._r
+        group = r.groups.get(key)
+        writes: list[Write] = []
+        seq = FIRST_SEQ
+        if group is not None and group.config.born == config.born:
+            seq = group.position[1]
+        elif group is not None:
+            writes.append(Delete(key, b"", END))  # rows of an earlier life of the same name
+        if r.me.id in config.incomplete:
+            seq = base
+        meta = Meta(config, mine.token)
+        owned = None
+        if group is None:
+            group = r.groups[key] = Group(key, meta, (config.epoch, seq))
+        else:
+            owned = group.tenure
+            group.meta, group.position = meta, (config.epoch, seq)
+        group.attempt = None
+        group.gone.clear()
+        group.ballot_seen = 0
+        for timer in ("attempt", "grace", "fenced", "takeover"):
+            r.deadlines.cancel((timer, key))
+        for member in config.members:
+            r.links.learn(member.peer)
+            r.pin(member.peer.id)
+        r.learn(key, config)
+        writes += r.save(group)
+        if config.owner == r.me.id:
+            r.persist_own(turn, group, writes, seq)
+            self._replication.begin(turn, group)
+        else:
+            r.persist(turn, writes, config.owner, Installed(key, config.epoch, seq))
+            group.tenure = None
+            if owned is not None:
+                turn.tell(OwnershipLost(key, config))
+        r.touch(key)
+
+    def _superseded(self, turn: Turn, group: Group, config: Config) -> None:
+        """The group went on without us. Our rows may be the last ones until its new members have all of theirs."""
+        r = self._r
+        owned = group.tenure is not None
+        if config.incomplete:
+            group.meta = Meta(config, group.meta.token)
+            group.tenure = group.attempt = None
+            r.persist_silently(turn, r.save(group))
+            r.deadlines.set(("audit", group.key), turn.now + 4 * r.settings.retry)
+        else:
+            del r.groups[group.key]
+            r.left[group.key] = (config.born, config.epoch)
+            r.persist_silently(turn, forget_rows(group.key, config))
+            for timer in ("attempt", "grace", "fenced", "takeover", "audit", "retry", "migrate"):
+                r.deadlines.cancel((timer, group.key))
+        if owned:
+            turn.tell(OwnershipLost(group.key, config))
+
+
+def void_row(key: Key, token: int) -> Write:
+    """Remembers that our membership in a group was lost."""
+    return Put(LOCAL, b"v" + key, 0, token.to_bytes(8, "big"))

@@ -1,0 +1,135 @@
+"""When should an epoch change? The one place that knows why a group proposes, waits, hands over or takes over.
+
+Owns: the decisions. Must not know: how an epoch is chosen (Election), how rows travel (Replication, Loading).
+Stimuli: a group that something happened to (`consider`), time.
+"""
+
+from __future__ import annotations
+
+from causeway.core.events import OwnershipResumed
+from causeway.core.groups.directory import Directory
+from causeway.core.groups.election import Election
+from causeway.core.groups.loading import Loading
+from causeway.core.groups.registry import ROOT, Registry
+from causeway.core.groups.replication import Replication
+from causeway.core.groups.state import Group, is_quorum
+from causeway.core.machine import Turn
+from causeway.core.messages import Inquire
+
+AUDIT_EVERY = 25
+"""Heartbeats between two questions of a member to its group's owner."""
+
+
+class Policy:
+    """Looks at one group at a time."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        election: Election,
+        replication: Replication,
+        loading: Loading,
+        directory: Directory,
+    ) -> None:
+        self._r = registry
+        self._election = election
+        self._replication = replication
+        self._loading = loading
+        self._directory = directory
+
+    def consider(self, turn: Turn, group: Group) -> None:
+        """Something happened to the group: is another epoch due, now or later?"""
+        r = self._r
+        if group.member(r.me.id) is None:
+            return
+        tenure = group.tenure
+        if tenure is None:
+            if self.leaderless(group):
+                self._schedule_takeover(turn, group)
+            return
+        if self._loading.repairing(group.key):
+            return  # whoever is silent now may hold what is damaged here: nobody goes before it is mended
+        lost = [m for m in group.config.members if m.peer.id in r.suspected or m.peer.id in group.gone]
+        if lost or tenure.behind or group.ending:
+            self.propose(turn, group)
+            return
+        if group.meta.promised[0]:
+            # Promised, to ourselves perhaps, and never chosen: nothing can be appended before some epoch is.
+            wait = r.settings.retry * 2 + r.rng.randrange(r.settings.retry)
+            r.deadlines.set_if_unset(("fenced", group.key), turn.now + wait)
+            return
+        if tenure.blocked:
+            tenure.blocked = False
+            turn.tell(OwnershipResumed(group.key))
+        if group.config.incomplete:
+            if all(b in tenure.whole for b in group.config.incomplete):
+                self.propose(turn, group)
+            return
+        if self._as_wanted(group):
+            r.deadlines.cancel(("migrate", group.key))
+            if tenure.frozen and not group.meta.promised[0]:
+                tenure.frozen = False
+                self._replication.begin(turn, group)
+        elif tenure.frozen:
+            self.migrate(turn, group)
+        else:
+            wait = r.settings.retry if r.leaving else r.settings.migrate_after
+            r.deadlines.set_if_unset(("migrate", group.key), turn.now + wait)
+        self._directory.report(turn, group)
+
+    def _as_wanted(self, group: Group) -> bool:
+        wanted = self._r.wanted(group)
+        if not wanted or not (self._r.ring.active or self._r.leaving):
+            return True
+        present = {m.peer.id for m in group.config.members}
+        return present == {p.id for p in wanted} and (group.key == ROOT or group.config.owner == wanted[0].id)
+
+    def migrate(self, turn: Turn, group: Group) -> None:
+        """The ring has wanted other members for long enough: bring newcomers in, then hand over."""
+        tenure = group.tenure
+        if tenure is None or group.config.incomplete or self._as_wanted(group):
+            return
+        present = {m.peer.id for m in group.config.members}
+        if all(p.id in present for p in self._r.wanted(group)):
+            # Nobody new is needed, so the owner or the number of members changes: let everybody come level first.
+            tenure.frozen = True
+            if tenure.pending:
+                return
+        self.propose(turn, group)
+
+    def leaderless(self, group: Group) -> bool:
+        """Whether the epoch has no acting owner, as far as we can see."""
+        owner = group.config.owner
+        if owner == self._r.me.id:
+            return group.tenure is None
+        return owner in self._r.suspected or owner in group.gone
+
+    def _schedule_takeover(self, turn: Turn, group: Group) -> None:
+        """The member closest to the key goes first, the others only if it does not manage."""
+        able = [m.peer.id for m in group.config.members if m.peer.id not in self._r.suspected]
+        able = [b for b in able if b not in group.config.incomplete and b != group.config.owner] or able
+        rank = able.index(self._r.me.id) if self._r.me.id in able else len(able)
+        wait = rank * self._r.settings.retry
+        self._r.deadlines.set_if_unset(("takeover", group.key), turn.now + wait)
+
+    def propose(self, turn: Turn, group: Group) -> None:
+        """Begin an election, or (too few can be reached) stop accepting and try again later."""
+        reachable = [m.peer.id for m in group.config.members if m.peer.id not in self._r.suspected]
+        if is_quorum(group.config, reachable):
+            self._election.propose(turn, group)
+        else:
+            if group.tenure is not None:
+                group.tenure.blocked = True
+            wait = self._r.settings.retry * 2 + self._r.rng.randrange(self._r.settings.retry)
+            self._r.deadlines.set(("takeover" if group.tenure is None else "fenced", group.key), turn.now + wait)
+
+    def audit(self, turn: Turn, group: Group) -> None:
+        """A member asks its owner now and then whether its epoch is still the latest."""
+        r = self._r
+        if group.tenure is None and group.config.owner != r.me.id:
+            if self.leaderless(group) and group.member(r.me.id) is not None:
+                r.touch(group.key)
+            else:
+                r.send(turn, group.config.owner, Inquire(group.key, group.config.epoch))
+        wait = AUDIT_EVERY * r.settings.heartbeat
+        r.deadlines.set(("audit", group.key), turn.now + wait + r.rng.randrange(wait))

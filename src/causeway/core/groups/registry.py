@@ -1,0 +1,169 @@
+"""What the parts of the group protocol share: the groups known here, whom we suspect, and the ways out.
+
+Owns: bookkeeping, durable writes with what must wait for them, sending (also to ourselves).
+Must not know: when an epoch should change or what an operation means.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.deadlines import Deadlines
+from causeway.core.effects import Persist, Send
+from causeway.core.events import PeerMessage
+from causeway.core.groups.state import Group, Position, meta_row, position_row
+from causeway.core.machine import Turn
+from causeway.core.messages import Config, Message
+from causeway.core.ports import Links, Ring
+from causeway.store.base import Write
+from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
+
+ROOT_NAME = "causeway/root"
+ROOT = key_of(ROOT_NAME)
+"""The group that holds the directory: every other group is born through it."""
+
+LEARNED_MAX = 65_536
+"""Configurations of groups we are no member of, remembered to send their traffic in one hop."""
+
+Timer = tuple[str, bytes]
+
+
+class Registry:
+    """The shared state of Groups, Election, Membership, Replication and Loading."""
+
+    def __init__(self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random) -> None:
+        self.settings = config
+        self.links = links
+        self.ring = ring
+        self.rng = rng
+        self.me = links.me
+        self.groups: dict[Key, Group] = {}
+        self.learned: OrderedDict[Key, Config] = OrderedDict()
+        self.suspected: dict[BrokerId, None] = {}
+        self.void: dict[Key, int] = {}
+        """Groups whose Meta was lost here: the token under which we may be admitted again."""
+        self.left: dict[Key, Position] = {}
+        """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
+        self.deadlines: Deadlines[Timer] = Deadlines()
+        self.touched: dict[Key, None] = {}
+        self.leaving = False
+        self.heirs: list[Peer] = []
+        """When leaving: our neighbours on the ring at that moment, who take our groups."""
+        self._pinned: dict[BrokerId, None] = {}
+        self._token = 0
+        self._replies: dict[int, Message] = {}
+        self._durable: dict[int, tuple[Key, int]] = {}
+
+    # Groups ----------------------------------------------------------------------------------------------------
+    def touch(self, key: Key) -> None:
+        """Have the group reconsidered at the end of this stimulus."""
+        self.touched[key] = None
+
+    def learn(self, key: Key, config: Config) -> None:
+        """Remember the latest configuration of a group, member or not."""
+        known = self.learned.get(key)
+        if known is None or (config.born, config.epoch) > (known.born, known.epoch):
+            self.learned[key] = config
+            for member in config.members:
+                self.links.learn(member.peer)
+            if len(self.learned) > LEARNED_MAX:
+                self.learned.popitem(last=False)
+
+    def pin(self, broker: BrokerId) -> None:
+        """Keep the link to a fellow member: its loss must be noticed."""
+        if broker != self.me.id and broker not in self._pinned:
+            self._pinned[broker] = None
+            self.links.pin(broker)
+
+    def config_of(self, key: Key) -> Config | None:
+        """The latest configuration known, from our own membership or from hearsay."""
+        group = self.groups.get(key)
+        heard = self.learned.get(key)
+        if group is None:
+            return heard
+        if heard is not None and (heard.born, heard.epoch) > (group.config.born, group.config.epoch):
+            return heard
+        return group.config
+
+    def has_left(self, key: Key, config: Config) -> bool:
+        """Whether a configuration is from before the group went on without us."""
+        left = self.left.get(key)
+        return left is not None and (config.born, config.epoch) <= left
+
+    def token_for(self, key: Key) -> int:
+        """The token our storage answers to."""
+        return self.void.get(key, self.me.store)
+
+    def wanted(self, group: Group) -> list[Peer]:
+        """Who should hold the group: the ring's choice; the root stays where it is as long as it can."""
+        count = self.settings.root_copies if group.key == ROOT else self.settings.copies
+        wanted: dict[BrokerId, Peer] = {}
+        if group.key == ROOT:
+            stay = [m.peer for m in group.config.members if m.peer.id not in group.gone]
+            wanted = {p.id: p for p in stay if self._eligible(p)}
+        if self.leaving:
+            candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
+        else:
+            candidates = self.ring.replica_group(group.key, count + 1)
+        for peer in candidates:
+            if len(wanted) < count and self._eligible(peer):
+                wanted.setdefault(peer.id, peer)
+        return list(wanted.values())
+
+    def _eligible(self, peer: Peer) -> bool:
+        return peer.id not in self.suspected and not (self.leaving and peer.id == self.me.id)
+
+    # Ways out --------------------------------------------------------------------------------------------------
+    def send(self, turn: Turn, to: BrokerId, head: Message, body: bytes = b"") -> None:
+        """To a broker, or to ourselves within this turn."""
+        if to == self.me.id:
+            turn.tell(PeerMessage(self.me, head, body))
+        else:
+            self.links.send(turn, to, head, body)
+
+    def new_token(self) -> int:
+        """A token for a Persist or a Load."""
+        self._token += 1
+        return self._token
+
+    def persist(self, turn: Turn, writes: Sequence[Write], to: BrokerId, reply: Message) -> None:
+        """Write, and answer when it is durable."""
+        if to == self.me.id:
+            token = self.new_token()
+            self._replies[token] = reply
+            turn.effects.persists.append(Persist(writes, (), token))
+            return
+        conn = self.links.conn_of(to)
+        then = (Send(conn, reply),) if conn is not None else ()
+        turn.effects.persists.append(Persist(writes, then))
+
+    def persist_silently(self, turn: Turn, writes: Sequence[Write]) -> None:
+        """Write; nobody waits for it."""
+        turn.effects.persists.append(Persist(writes))
+
+    def persist_own(self, turn: Turn, group: Group, writes: Sequence[Write], end: int) -> None:
+        """Write an operation of a group we own; `taken` tells when it is durable."""
+        token = self.new_token()
+        self._durable[token] = (group.key, end)
+        turn.effects.persists.append(Persist(writes, (), token))
+
+    def taken(self, turn: Turn, token: int) -> tuple[Key, int] | None:
+        """What a durable token stood for: an own operation's end, or an answer to ourselves (then sent)."""
+        reply = self._replies.pop(token, None)
+        if reply is not None:
+            turn.tell(PeerMessage(self.me, reply, b""))
+            return None
+        return self._durable.pop(token, None)
+
+    def save(self, group: Group) -> list[Write]:
+        """The writes that keep a group's durable part."""
+        return [meta_row(group), position_row(group.key, group.position)]
+
+
+def _distance(a: bytes, b: bytes) -> int:
+    """How far two keys are apart on the ring."""
+    apart = abs(int.from_bytes(a, "big") - int.from_bytes(b, "big"))
+    return min(apart, (1 << 8 * KEY_BYTES) - apart)

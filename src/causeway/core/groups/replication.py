@@ -1,0 +1,306 @@
+"""Rows from the owner to every member: operations in order, and all older rows to members that lack them.
+
+Owns: tenure of an owner (append, confirm, commit), the follower's side of it, transfers to newcomers.
+Must not know: what rows mean, who should be a member.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import msgspec
+
+from causeway.core.events import Committed, OwnershipGained, OwnershipResumed
+from causeway.core.groups.registry import Registry
+from causeway.core.groups.state import END, Group, Operation, Tenure, Transfer, position_row
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    Chosen,
+    Chunk,
+    Chunked,
+    Copied,
+    Inquire,
+    Installed,
+    NotMember,
+    Outbid,
+    Outdated,
+    Replicate,
+)
+from causeway.limits import GROUP_PENDING_MAX
+from causeway.store.base import Delete, Page, Put, Row, Write
+from causeway.types import BrokerId, Key, Peer
+
+RESEND_MAX = 64
+"""Operations sent again at once to a member that lags."""
+
+_encode = msgspec.msgpack.encode
+_writes_decoder: msgspec.msgpack.Decoder[list[Write]] = msgspec.msgpack.Decoder(list[Write])
+_rows_decoder: msgspec.msgpack.Decoder[list[Row]] = msgspec.msgpack.Decoder(list[Row])
+
+
+class Replication:
+    """Both ends of the copying."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._r = registry
+        self._ticket = 0
+        self._lineage = 0
+        self.loads_wanted: list[tuple[Key, BrokerId | None]] = []
+        """Loads to start: (group, member to transfer to, or None for our own take-over)."""
+
+    # Owner -----------------------------------------------------------------------------------------------------
+    def begin(self, turn: Turn, group: Group) -> None:
+        """We own the epoch just installed: go on where we were, or load what a former owner left."""
+        old, seq = group.tenure, group.position[1]
+        self._lineage += 1
+        tenure = group.tenure = Tenure(seq, self._lineage, committed=seq)
+        if old is not None:
+            # Ours before and ours now: operations on their way stay on their way, to the new members.
+            tenure.loaded, tenure.pending, tenure.local = old.loaded, old.pending, old.local
+            tenure.committed, tenure.lineage = old.committed, old.lineage
+        else:
+            tenure.pending = deque()
+            tenure.local = -1
+        self.announce(turn, group)
+        if not tenure.loaded:
+            self.loads_wanted.append((group.key, None))
+        else:
+            turn.tell(OwnershipResumed(group.key))
+        self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
+        self.advance(turn, group)
+
+    def announce(self, turn: Turn, group: Group) -> None:
+        """Tell the epoch to members that have not installed it."""
+        tenure = group.tenure
+        assert tenure is not None
+        for member in group.config.members:
+            if member.peer.id != self._r.me.id and member.peer.id not in tenure.confirmed:
+                self._r.send(turn, member.peer.id, Chosen(group.key, group.config, tenure.base))
+
+    def loaded(self, turn: Turn, group: Group, rows: list[Row], next_key: bytes | None) -> None:
+        """A former owner's rows are in memory: the group serves."""
+        assert group.tenure is not None
+        group.tenure.loaded = True
+        turn.tell(OwnershipGained(group.key, group.config, rows, next_key))
+
+    def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int) -> int:
+        """Replicate one operation."""
+        tenure = group.tenure
+        assert tenure is not None and span > 0
+        self._ticket += 1
+        seq = group.position[1]
+        operation = Operation(seq, seq + span, self._ticket, _encode(writes) if len(group.config.members) > 1 else b"")
+        group.position = (group.config.epoch, operation.end)
+        tenure.pending.append(operation)
+        self._r.persist_own(turn, group, (*writes, position_row(group.key, group.position)), operation.end)
+        for transfer in tenure.transfers.values():
+            if transfer.loading:
+                transfer.since.extend(writes)
+        for member in group.config.members:
+            if member.peer.id in tenure.confirmed:
+                self._replicate(turn, group, member.peer.id, operation)
+        self._r.deadlines.set_if_unset(("retry", group.key), turn.now + self._r.settings.retry)
+        return self._ticket
+
+    def may_append(self, group: Group) -> bool:
+        """Whether an operation would be accepted now."""
+        tenure = group.tenure
+        return (
+            tenure is not None
+            and tenure.loaded
+            and not tenure.frozen
+            and not tenure.blocked
+            and not group.meta.promised[0]
+            and len(tenure.pending) < GROUP_PENDING_MAX
+        )
+
+    def _replicate(self, turn: Turn, group: Group, to: BrokerId, operation: Operation) -> None:
+        member = group.member(to)
+        assert member is not None
+        span = operation.end - operation.seq
+        head = Replicate(group.key, group.config.epoch, member.token, operation.seq, span)
+        self._r.send(turn, to, head, operation.body)
+
+    def on_persisted(self, turn: Turn, key: Key, end: int) -> None:
+        """Our own storage has an operation."""
+        group = self._r.groups.get(key)
+        if group is not None and group.tenure is not None and end > group.tenure.local:
+            group.tenure.local = end
+            self.advance(turn, group)
+
+    def on_installed(self, turn: Turn, peer: Peer, head: Installed) -> None:
+        group = self._r.groups.get(head.group)
+        if group is not None and head.epoch > group.config.epoch:
+            self._r.send(turn, peer.id, Inquire(head.group, group.config.epoch))  # an epoch of ours we never heard of
+        if group is None or group.tenure is None or head.epoch != group.config.epoch:
+            return
+        if group.member(peer.id) is None:
+            return
+        tenure = group.tenure
+        first_kept = tenure.pending[0].seq if tenure.pending else group.position[1]
+        if head.seq < first_kept:
+            if peer.id in group.config.incomplete:
+                tenure.transfers.pop(peer.id, None)
+            tenure.behind[peer.id] = None
+            self._r.touch(head.group)
+            return
+        tenure.confirmed[peer.id] = max(head.seq, tenure.confirmed.get(peer.id, -1))
+        if peer.id in group.config.incomplete and peer.id not in tenure.transfers and peer.id not in tenure.whole:
+            tenure.transfers[peer.id] = Transfer()
+            self.loads_wanted.append((group.key, peer.id))
+        self._resend(turn, group, peer.id)
+        self.advance(turn, group)
+        self._r.touch(head.group)
+
+    def on_copied(self, turn: Turn, peer: Peer, head: Copied) -> None:
+        group = self._r.groups.get(head.group)
+        if group is None or group.tenure is None or head.epoch != group.config.epoch:
+            return
+        confirmed = group.tenure.confirmed
+        if peer.id in confirmed and head.seq > confirmed[peer.id]:
+            confirmed[peer.id] = head.seq
+            self.advance(turn, group)
+
+    def advance(self, turn: Turn, group: Group) -> None:
+        """Report what is on every member of the epoch."""
+        tenure = group.tenure
+        assert tenure is not None
+        others = len(group.config.members) - 1
+        if len(tenure.confirmed) < others:
+            return
+        safe = min(tenure.confirmed.values(), default=tenure.local) if others else tenure.local
+        safe = min(safe, tenure.local)
+        if safe > tenure.committed:
+            tenure.committed = safe
+        pending = tenure.pending
+        while pending and pending[0].end <= tenure.committed:
+            turn.tell(Committed(group.key, pending.popleft().ticket))
+        if tenure.frozen and not pending:
+            self._r.touch(group.key)
+
+    def retry(self, turn: Turn, group: Group) -> None:
+        """Send again what went unanswered: the epoch, the oldest operations, the interval of a transfer."""
+        tenure = group.tenure
+        if tenure is None:
+            return
+        self.announce(turn, group)
+        for broker in tenure.confirmed:
+            self._resend(turn, group, broker)
+        for broker, transfer in tenure.transfers.items():
+            if not transfer.loading and turn.now - transfer.sent_at >= self._r.settings.retry:
+                self.loads_wanted.append((group.key, broker))
+        if tenure.pending or tenure.transfers or len(tenure.confirmed) < len(group.config.members) - 1:
+            self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
+
+    def _resend(self, turn: Turn, group: Group, to: BrokerId) -> None:
+        tenure = group.tenure
+        assert tenure is not None
+        confirmed = tenure.confirmed[to]
+        sent = 0
+        for operation in tenure.pending:
+            if operation.end > confirmed:
+                if not operation.body:
+                    # It was written while we were alone; the newcomer gets its rows by transfer.
+                    continue
+                self._replicate(turn, group, to, operation)
+                sent += 1
+                if sent == RESEND_MAX:
+                    break
+
+    # Transfer --------------------------------------------------------------------------------------------------
+    def chunk(self, turn: Turn, group: Group, to: BrokerId, token: int, page: Page) -> None:
+        """Send the interval just loaded, brought up to date with what was appended meanwhile."""
+        tenure = group.tenure
+        transfer = tenure.transfers.get(to) if tenure is not None else None
+        member = group.member(to)
+        if transfer is None or member is None or transfer.loading != token:
+            return
+        stop = page.next or END
+        rows = {row.key: row for row in page.rows}
+        for write in transfer.since:
+            if isinstance(write, Put):
+                if transfer.start <= write.key < stop:
+                    rows[write.key] = Row(write.key, write.seq, write.value)
+            else:
+                last = write.stop or write.start + b"\x00"
+                for key in [k for k in rows if write.start <= k < last]:
+                    del rows[key]
+        transfer.loading, transfer.stop, transfer.sent_at = 0, stop, turn.now
+        transfer.since.clear()
+        head = Chunk(group.key, group.config.epoch, member.token, group.position[1], transfer.start, stop)
+        self._r.send(turn, to, head, _encode([rows[k] for k in sorted(rows)]))
+
+    def on_chunked(self, turn: Turn, peer: Peer, head: Chunked) -> None:
+        group = self._r.groups.get(head.group)
+        if group is None or group.tenure is None or head.epoch != group.config.epoch:
+            return
+        transfer = group.tenure.transfers.get(peer.id)
+        if transfer is None or transfer.stop is None or head.start != transfer.start:
+            return
+        if head.ok:
+            transfer.start = transfer.stop
+        transfer.stop = None
+        if transfer.start == END:
+            del group.tenure.transfers[peer.id]
+            group.tenure.whole[peer.id] = None
+            self._r.touch(head.group)
+        else:
+            self.loads_wanted.append((group.key, peer.id))
+
+    # Follower --------------------------------------------------------------------------------------------------
+    def on_replicate(self, turn: Turn, peer: Peer, head: Replicate, body: bytes) -> None:
+        group = self._follower(turn, peer, head)
+        if group is None:
+            return
+        seq = group.position[1]
+        if head.seq == seq and head.span > 0:
+            try:
+                writes = _writes_decoder.decode(body)
+            except msgspec.MsgspecError:
+                return
+            if any(write.group != head.group for write in writes):
+                return  # an owner may write to its own group only
+            group.position = (head.epoch, seq + head.span)
+            writes.append(position_row(group.key, group.position))
+        else:
+            writes = []
+        # Persists are kept in order: this confirms nothing that is not durable, also when it repeats itself.
+        self._r.persist(turn, writes, peer.id, Copied(head.group, head.epoch, group.position[1]))
+
+    def on_chunk(self, turn: Turn, peer: Peer, head: Chunk, body: bytes) -> None:
+        group = self._follower(turn, peer, head)
+        if group is None:
+            return
+        ok = head.at == group.position[1]
+        writes: list[Write] = []
+        if ok:
+            try:
+                rows = _rows_decoder.decode(body)
+            except msgspec.MsgspecError:
+                return
+            writes.append(Delete(head.group, head.start, head.stop))
+            writes += [Put(head.group, row.key, row.seq, row.value) for row in rows]
+        self._r.persist(turn, writes, peer.id, Chunked(head.group, head.epoch, head.start, ok))
+
+    def _follower(self, turn: Turn, peer: Peer, head: Replicate | Chunk) -> Group | None:
+        """The group, if this is its owner speaking in the epoch we are in; otherwise the peer is told."""
+        r = self._r
+        group = r.groups.get(head.group)
+        if group is None:
+            # Perhaps the news of our membership is still on its way: ask before denying it.
+            r.send(turn, peer.id, Inquire(head.group, 0))
+            return None
+        if group.config.epoch > head.epoch:
+            r.send(turn, peer.id, Outdated(head.group, group.config))
+            return None
+        if group.config.epoch < head.epoch:
+            r.send(turn, peer.id, Inquire(head.group, group.config.epoch))
+            return None
+        if group.meta.token != head.token:
+            r.send(turn, peer.id, NotMember(head.group, head.epoch, r.token_for(head.group)))
+            return None
+        if group.meta.promised[0]:
+            r.send(turn, peer.id, Outbid(head.group, head.epoch + 1, group.meta.promised))
+            return None
+        return group if group.config.owner == peer.id else None

@@ -1,0 +1,227 @@
+"""What a broker knows of one replica group: the durable part (Meta, position) and the volatile parts.
+
+Owns: the data and the pure questions about it (majorities, completeness, the next configuration).
+Must not know: messages on their way, timers, the directory. See ADR 0002 for why this is safe.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from causeway.core.messages import Ballot, Config, Member, Promised
+from causeway.store.base import LOCAL, Delete, Put, Write
+from causeway.types import BrokerId, Instant, Key, Peer
+
+NO_BALLOT: Ballot = (0, b"")
+END = b"\xff"
+"""Above every row key."""
+
+Position = tuple[int, int]
+"""Epoch in which the last operation was applied, and the sequence number after it."""
+
+
+class Meta(msgspec.Struct, frozen=True, array_like=True):
+    """What a member must never forget. One row per group, rewritten on every step of an epoch change."""
+
+    config: Config
+    token: int
+    promised: Ballot = NO_BALLOT
+    """Highest ballot promised for the epoch after `config`; while set, operations of `config` are refused."""
+    accepted_ballot: Ballot | None = None
+    accepted: Config | None = None
+
+
+@dataclass(slots=True)
+class Operation:
+    """An append on its way to the copies."""
+
+    seq: int
+    end: int
+    ticket: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Copying all rows to a member that lacks some, interval by interval."""
+
+    start: bytes = b""
+    loading: int = 0
+    """Token of the load on its way, 0 when none is."""
+    since: list[Write] = field(default_factory=list)
+    """Writes appended after the load was asked for: the page is brought up to date with them."""
+    sent_at: Instant = 0
+    stop: bytes | None = None
+    """End of the interval on its way; None when none is."""
+
+
+@dataclass(slots=True)
+class Tenure:
+    """Our ownership in the current epoch, for as long as this process lives."""
+
+    base: int
+    lineage: int
+    """Stays the same while we go on as owner from epoch to epoch: loads of an earlier ownership are void."""
+    loaded: bool = False
+    frozen: bool = False
+    """Handing over: no more appends."""
+    blocked: bool = False
+    """Too few members can be reached to go on: nothing more is accepted."""
+    pending: deque[Operation] = field(default_factory=deque)
+    local: int = 0
+    """Our own storage has everything below this."""
+    confirmed: dict[BrokerId, int] = field(default_factory=dict)
+    """Members that installed the epoch, and how far they confirmed."""
+    committed: int = 0
+    transfers: dict[BrokerId, Transfer] = field(default_factory=dict)
+    whole: dict[BrokerId, None] = field(default_factory=dict)
+    """Incomplete members whose transfer has ended: the next epoch calls them complete."""
+    behind: dict[BrokerId, None] = field(default_factory=dict)
+    """Members called complete that lack operations nobody holds in memory any more."""
+    entered: bool = False
+    """The directory knows this epoch."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """Our proposal for the next epoch."""
+
+    ballot: Ballot
+    promises: dict[BrokerId, Promised] = field(default_factory=dict)
+    next: Config | None = None
+    adopted: dict[BrokerId, None] = field(default_factory=dict)
+    grace: Instant = 0
+
+
+@dataclass(slots=True)
+class Group:
+    """One group, as this broker sees it."""
+
+    key: Key
+    meta: Meta
+    position: Position
+    tenure: Tenure | None = None
+    attempt: Attempt | None = None
+    gone: dict[BrokerId, int] = field(default_factory=dict)
+    """Members whose storage denied the membership, with the token they offer now."""
+    ballot_seen: int = 0
+    ending: bool = False
+    """The next epoch has no members: the group is over."""
+
+    @property
+    def config(self) -> Config:
+        return self.meta.config
+
+    def member(self, broker: BrokerId) -> Member | None:
+        """The broker's membership in the current epoch."""
+        return member_of(self.meta.config, broker)
+
+
+def member_of(config: Config, broker: BrokerId) -> Member | None:
+    """The broker's membership in a configuration."""
+    for member in config.members:
+        if member.peer.id == broker:
+            return member
+    return None
+
+
+def majority(config: Config) -> int:
+    """How many members must agree on what follows this epoch."""
+    return len(config.members) // 2 + 1
+
+
+def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
+    """A majority, one of them with all rows: whatever was acknowledged is among them."""
+    present = dict.fromkeys(brokers)
+    members = [m.peer.id for m in config.members if m.peer.id in present]
+    return len(members) >= majority(config) and any(b not in config.incomplete for b in members)
+
+
+def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dict[BrokerId, None]) -> Config:
+    """The configuration after a quorum promised: the best log leads, the wanted brokers come in, the lost go.
+
+    Complete in the new epoch is who holds everything its owner holds, or will, because the owner still has the
+    missing operations in memory. Everybody else takes part in writes from now on and gets older rows by transfer.
+    """
+    config, attempt, tenure = group.config, group.attempt, group.tenure
+    assert attempt is not None
+    if group.ending:
+        return Config(config.name, config.epoch + 1, me, (), (), config.born)
+    promises = {b: p for b, p in attempt.promises.items() if b not in group.gone}
+    places = {peer.id: place for place, peer in enumerate(wanted)}
+    whole = tenure.whole if tenure is not None else {}
+    able = [
+        m.peer.id
+        for m in config.members
+        if m.peer.id in promises and (m.peer.id not in config.incomplete or m.peer.id in whole)
+    ]
+
+    def standing(broker: BrokerId) -> tuple[bool, int, int, int]:
+        promise = promises[broker]
+        truly = broker not in config.incomplete
+        return truly, promise.last_epoch, promise.last_seq, -places.get(broker, len(places))
+
+    owner = me if tenure is not None and me in promises else max(able, key=standing)
+    lead = promises[owner]
+    first_kept = lead.last_seq
+    if tenure is not None and owner == me and tenure.pending:
+        first_kept = tenure.pending[0].seq
+    complete = [
+        b
+        for b in able
+        if promises[b].last_epoch == lead.last_epoch
+        and first_kept <= promises[b].last_seq <= lead.last_seq
+        and (tenure is None or b not in tenure.behind)
+    ]
+    same = [b for b in complete if promises[b].last_seq == lead.last_seq]
+    if wanted and all(peer.id in same for peer in wanted):
+        kept = {m.peer.id: m for m in config.members}
+        members = tuple(kept[peer.id] for peer in wanted)
+        owner = wanted[0].id if wanted[0].id in same else owner
+        return Config(config.name, config.epoch + 1, owner, members, (), config.born)
+    members_next = [m for m in config.members if m.peer.id in complete]
+    members_next += [
+        m for m in config.members if m.peer.id in promises and m.peer.id not in complete and m.peer.id in places
+    ]
+    present = {m.peer.id for m in members_next}
+    for peer in wanted:
+        if peer.id not in present and peer.id not in suspected:
+            members_next.append(Member(peer, group.gone.get(peer.id, peer.store)))
+    incomplete = tuple(m.peer.id for m in members_next if m.peer.id not in complete)
+    return Config(config.name, config.epoch + 1, owner, tuple(members_next), incomplete, config.born)
+
+
+# Durable rows --------------------------------------------------------------------------------------------------
+_encode = msgspec.msgpack.encode
+_meta_decoder = msgspec.msgpack.Decoder(Meta)
+_position_decoder: msgspec.msgpack.Decoder[tuple[int, int]] = msgspec.msgpack.Decoder(tuple[int, int])
+
+
+def meta_row(group: Group) -> Put:
+    """The row that keeps a group's Meta."""
+    return Put(LOCAL, b"g" + group.key, 0, _encode(group.meta))
+
+
+def position_row(key: Key, position: Position) -> Put:
+    """The row that keeps a group's position; written with every operation."""
+    return Put(LOCAL, b"p" + key, 0, _encode(position))
+
+
+def forget_rows(key: Key, config: Config) -> list[Write]:
+    """Forget a group and its rows, but not that it went on without us in that epoch."""
+    left = Put(LOCAL, b"x" + key, 0, _encode((config.born, config.epoch)))
+    return [Delete(LOCAL, b"g" + key), Delete(LOCAL, b"p" + key), Delete(key, b"", END), left]
+
+
+def decode_meta(value: bytes) -> Meta:
+    """Meta from its row."""
+    return _meta_decoder.decode(value)
+
+
+def decode_position(value: bytes) -> Position:
+    """Position from its row."""
+    return _position_decoder.decode(value)

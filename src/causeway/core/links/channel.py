@@ -1,0 +1,138 @@
+"""What is remembered of one connection, and of one broker: plain state, no decisions.
+
+A broker has at most one connection in use. While two brokers dial each other at the same time there is a second one
+for a moment; it is closed from both ends without losing what is on it (see `links`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from typing import Final
+
+from causeway.core.effects import Conn
+from causeway.core.messages import Message
+from causeway.types import Duration, Instant, Peer
+
+
+class Stage(enum.IntEnum):
+    """Where a connection is in its life.
+
+    DIALLING -> GREETING -> BROKER -> CLOSING      (dialled by us: Opened, then Welcome)
+                WAITING  -> BROKER | CLIENT        (inbound: Hello)
+    """
+
+    DIALLING = 0
+    """We asked for it; not open yet."""
+    GREETING = 1
+    """Our Hello is on its way; the Welcome is not here yet."""
+    WAITING = 2
+    """Inbound; the Hello is not here yet."""
+    BROKER = 3
+    CLIENT = 4
+    CLOSING = 5
+    """To a broker, our Goodbye is sent: we only listen to what was already on its way."""
+
+
+class Channel:
+    """One connection."""
+
+    __slots__ = (
+        "clogged",
+        "conn",
+        "heard_at",
+        "incarnation",
+        "link",
+        "name",
+        "nonce",
+        "said_at",
+        "stage",
+        "timed_at",
+        "used_at",
+    )
+
+    def __init__(self, conn: Conn, stage: Stage, now: Instant) -> None:
+        self.conn: Final = conn
+        self.stage = stage
+        self.heard_at = now
+        """When any frame last arrived."""
+        self.said_at = now
+        """When we last sent a frame (to a broker; what goes to clients does not pass here)."""
+        self.used_at = now
+        """When it last carried anything but signs of life."""
+        self.link: Link | None = None
+        """The broker at the other end; while we greet, the one we hope to find there."""
+        self.name = ""
+        self.incarnation = 0
+        self.nonce = 0
+        """Of the Ping (or, 0, the Hello) sent at `timed_at` and not yet answered."""
+        self.timed_at: Instant = 0
+        self.clogged = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the broker at the other end is still up, in the life in which it greeted us here."""
+        link = self.link
+        return link is not None and link.announced is not None and link.incarnation == self.incarnation
+
+    @property
+    def dialled(self) -> bool:
+        """Whether we opened it."""
+        return self.conn % 2 == 1
+
+
+class Link:
+    """One broker: how to reach it, and what waits for it."""
+
+    __slots__ = (
+        "announced",
+        "channel",
+        "cluster",
+        "confirmed",
+        "dial",
+        "failures",
+        "incarnation",
+        "other",
+        "peer",
+        "queue",
+        "queued_bytes",
+        "rest_until",
+        "round_trip",
+    )
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.confirmed = False
+        """The broker itself told us `peer`, and no dial has failed since."""
+        self.other: Peer | None = None
+        """What somebody else says of it, when that differs: tried when `peer` does not answer."""
+        self.announced: Peer | None = None
+        """Told as up, and not as down since. An idle link that was closed keeps it."""
+        self.cluster = ""
+        """As it said in its last Hello or Welcome."""
+        self.incarnation = 0
+        self.channel: Channel | None = None
+        self.dial: Channel | None = None
+        self.queue: deque[tuple[Message, bytes]] = deque()
+        self.queued_bytes = 0
+        self.failures = 0
+        """Dials that failed in a row."""
+        self.rest_until: Instant = 0
+        """No dial before this."""
+        self.round_trip: Duration | None = None
+
+    def enqueue(self, head: Message, body: bytes, frames_max: int, bytes_max: int) -> None:
+        """Keep a frame until the link is up; dropped when there are too many (the sender has a retry)."""
+        if len(self.queue) < frames_max and self.queued_bytes + len(body) <= bytes_max:
+            self.queue.append((head, body))
+            self.queued_bytes += len(body)
+
+    def drop_queue(self) -> None:
+        """Forget what waits."""
+        self.queue.clear()
+        self.queued_bytes = 0
+
+    def measured(self, sample: Duration) -> None:
+        """Take one round trip into the smoothed one (RFC 6298's gain of 1/8)."""
+        before = self.round_trip
+        self.round_trip = sample if before is None else (7 * before + sample) // 8

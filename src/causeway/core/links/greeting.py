@@ -1,0 +1,137 @@
+"""The first frames of a connection: Hello, Welcome, or a Goodbye that says what was wrong.
+
+Owns: what a broker says of itself, and who may come in. Must not know: what happens on a connection afterwards.
+"""
+
+from __future__ import annotations
+
+from causeway.core.effects import Conn
+from causeway.core.events import RootLearned
+from causeway.core.links.book import Book
+from causeway.core.links.channel import Channel, Stage
+from causeway.core.links.handshake import complaint_about_hello, complaint_about_welcome
+from causeway.core.machine import Turn
+from causeway.core.messages import PROTOCOL_VERSION, Config, Goodbye, Hello, Message, Welcome
+from causeway.errors import Code
+from causeway.limits import CONNECTIONS_MAX, HELLO_SECONDS_MAX, OTHERS_MAX
+from causeway.types import SECOND, Peer
+
+
+def refusal(goodbye: Goodbye) -> str:
+    """Why the other end closed, for our own records: its words, but not without end."""
+    return f"refused: {goodbye.detail[:200]}"
+
+
+class Standing:
+    """What a broker says of itself."""
+
+    def __init__(self, me: Peer, incarnation: int) -> None:
+        self.me = me
+        self.incarnation = incarnation
+        self.cluster = ""
+        self.root: Config | None = None
+        self.ready = False
+
+    @property
+    def root_epoch(self) -> int:
+        """Of the latest membership of the directory's group that we heard of."""
+        return 0 if self.root is None else self.root.epoch
+
+    def learn_root(self, config: Config) -> bool:
+        """Keep the membership with the highest epoch; whether this was news."""
+        if self.root is not None and self.root.epoch >= config.epoch:
+            return False
+        self.root = config
+        return True
+
+    def hear_root(self, turn: Turn, config: Config | None) -> None:
+        """As `learn_root`, from another broker: news is told."""
+        if config is not None and self.learn_root(config):
+            turn.tell(RootLearned(config))
+
+
+class Greeting:
+    """Both sides of the greeting."""
+
+    def __init__(self, standing: Standing, book: Book) -> None:
+        self._standing = standing
+        self._book = book
+
+    def on_opened(self, turn: Turn, conn: Conn) -> None:
+        """A connection is up: whoever dialled speaks first."""
+        book = self._book
+        if conn % 2 == 0:
+            channel = book.connect(turn, conn, Stage.WAITING, HELLO_SECONDS_MAX * SECOND)
+            if len(book.channels) > CONNECTIONS_MAX:
+                detail = f"this broker has {CONNECTIONS_MAX} connections, its limit; connect to another broker"
+                book.refuse(turn, channel, Code.OVERLOADED, detail)
+            return
+        dialled = book.channels.get(conn)
+        if dialled is None:
+            return
+        dialled.stage = Stage.GREETING
+        dialled.timed_at = turn.now
+        us = self._standing
+        turn.send(conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root))
+
+    def on_first_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
+        """The first frame on an inbound connection."""
+        book = self._book
+        if not isinstance(head, Hello):
+            detail = f"the first frame is {type(head).__name__}; a connection begins with Hello"
+            book.refuse(turn, channel, Code.BAD_FRAME, detail)
+            return
+        wrong = complaint_about_hello(head, self._standing.me, self._standing.cluster)
+        if wrong is not None:
+            book.refuse(turn, channel, *wrong)
+            return
+        book.timers.cancel(("greet", channel.conn))
+        if head.peer is not None:
+            self._standing.hear_root(turn, head.root)
+            self._welcome(turn, channel, ())
+            book.established(turn, channel, head.peer, head.incarnation, head.cluster)
+            return
+        channel.stage = Stage.CLIENT
+        channel.name, channel.incarnation = head.name, head.incarnation
+        book.clients[channel.conn] = channel
+        self._welcome(turn, channel, tuple(book.up()[:OTHERS_MAX]))
+
+    def _welcome(self, turn: Turn, channel: Channel, others: tuple[Peer, ...]) -> None:
+        us = self._standing
+        channel.said_at = turn.now
+        welcome = Welcome(PROTOCOL_VERSION, us.me, us.incarnation, us.cluster, us.root, us.ready, others)
+        turn.send(channel.conn, welcome)
+
+    def on_answer(self, turn: Turn, channel: Channel, head: Message) -> None:
+        """The first frame on a connection that we dialled."""
+        book = self._book
+        if isinstance(head, Goodbye):
+            book.cut(turn, channel, refusal(head))
+            return
+        if not isinstance(head, Welcome):
+            detail = f"the first frame is {type(head).__name__}; the answer to Hello is Welcome"
+            book.refuse(turn, channel, Code.BAD_FRAME, detail)
+            return
+        wrong = complaint_about_welcome(head, self._standing.me, self._standing.cluster)
+        if wrong is not None:
+            book.refuse(turn, channel, *wrong)
+            return
+        book.timers.cancel(("greet", channel.conn))
+        book.forget_address(channel)
+        expected = channel.link
+        if expected is not None:
+            expected.dial = None
+            if expected.peer.id != head.peer.id:
+                book.dial_failed(turn, expected)
+        self._standing.hear_root(turn, head.root)
+        link = book.established(turn, channel, head.peer, head.incarnation, head.cluster)
+        link.measured(turn.now - channel.timed_at)
+
+    @staticmethod
+    def is_echo(channel: Channel, head: Message) -> bool:
+        """Whether a Hello or Welcome only repeats the one that we have acted on."""
+        if isinstance(head, Hello):
+            if channel.link is None:
+                return (head.name, head.incarnation) == (channel.name, channel.incarnation)
+            return not channel.dialled and head.incarnation == channel.link.incarnation
+        return isinstance(head, Welcome) and channel.dialled and channel.link is not None

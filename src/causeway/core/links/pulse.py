@@ -1,0 +1,103 @@
+"""Signs of life: which connections are asked for one, and which have been silent for too long.
+
+Owns: Ping, Pong, the round trip they measure, and the end of links that nobody needs. One timer for all connections,
+because links are many.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from causeway.config import BrokerConfig
+from causeway.core.links.book import SWEEP, Book
+from causeway.core.links.channel import Channel, Stage
+from causeway.core.links.greeting import Standing
+from causeway.core.machine import Turn
+from causeway.core.messages import Ping, Pong
+from causeway.types import SECOND, Duration
+
+IDLE: Final[Duration] = 30 * SECOND
+"""A link that carried nothing but signs of life for so long is closed, unless somebody pinned it."""
+CLIENT_PATIENCE: Final = 4
+"""Clients are asked for signs of life so many times more seldom than brokers."""
+
+# Read once: an enum's attribute costs a lookup, and there are many connections.
+_BROKER: Final = Stage.BROKER
+_CLIENT: Final = Stage.CLIENT
+
+
+class Pulse:
+    """The heartbeat of all connections."""
+
+    def __init__(self, config: BrokerConfig, standing: Standing, book: Book, rng: random.Random) -> None:
+        self._config = config
+        self._standing = standing
+        self._book = book
+        self._rng = rng
+        self._nonce = 0
+
+    def sweep(self, turn: Turn) -> None:
+        """Look at every connection, once per heartbeat."""
+        book, now, beat = self._book, turn.now, self._config.heartbeat
+        # Our own process stood still for so long: that was not the others' silence.
+        late = max(0, now - book.sweep_due - beat)
+        for channel in list(book.channels.values()):
+            if late:
+                channel.heard_at = min(now, channel.heard_at + late)
+            if channel.stage is _BROKER:
+                self._look_at_broker(turn, channel)
+            elif channel.stage is _CLIENT:
+                self._look_at_client(turn, channel)
+        for broker in book.pins:
+            link = book.links.get(broker)
+            if link is not None and link.channel is None:
+                book.dial_when_rested(turn, link)
+        if book.channels or book.pins:
+            # Jitter lets the two ends of a link take turns in asking, and so both measure.
+            book.sweep_due = now + beat - beat // 8 + self._rng.randrange(beat // 4 + 1)
+            book.timers.set(SWEEP, book.sweep_due)
+
+    def _look_at_broker(self, turn: Turn, channel: Channel) -> None:
+        now, link = turn.now, channel.link
+        assert link is not None
+        pinned = link.peer.id in self._book.pins
+        if now - channel.heard_at > self._config.silence:
+            self._book.cut(turn, channel, "silent for too long")
+        elif not pinned and now - channel.used_at > IDLE:
+            link.channel = None
+            self._book.say_goodbye(turn, channel)
+        elif now - channel.said_at >= self._config.heartbeat // 2 or link.round_trip is None:
+            self._ping(turn, channel, keep=pinned)
+
+    def _look_at_client(self, turn: Turn, channel: Channel) -> None:
+        quiet, pause = turn.now - channel.heard_at, CLIENT_PATIENCE * self._config.heartbeat
+        if quiet > CLIENT_PATIENCE * self._config.silence:
+            self._book.cut(turn, channel, "silent for too long")
+        elif quiet >= pause and turn.now - channel.said_at >= pause:
+            self._ping(turn, channel, keep=False)
+
+    def _ping(self, turn: Turn, channel: Channel, *, keep: bool) -> None:
+        self._nonce += 1
+        channel.nonce = self._nonce
+        channel.timed_at = channel.said_at = turn.now
+        turn.send(channel.conn, Ping(self._nonce, self._standing.root_epoch, keep))
+
+    def on_ping(self, turn: Turn, channel: Channel, ping: Ping) -> None:
+        """A broker asks for a sign of life."""
+        if ping.keep:
+            channel.used_at = turn.now
+        if channel.stage is not _BROKER:
+            return  # we have said goodbye
+        us = self._standing
+        channel.said_at = turn.now
+        turn.send(channel.conn, Pong(ping.nonce, us.root if us.root_epoch > ping.root_epoch else None))
+        if us.root_epoch < ping.root_epoch:
+            self._ping(turn, channel, keep=False)  # its Pong will carry what we lack
+
+    def on_pong(self, turn: Turn, channel: Channel, pong: Pong) -> None:
+        """A broker gave a sign of life, and perhaps news of the directory."""
+        if 0 != pong.nonce == channel.nonce and channel.link is not None:
+            channel.link.measured(turn.now - channel.timed_at)
+            channel.nonce = 0
+        self._standing.hear_root(turn, pong.root)

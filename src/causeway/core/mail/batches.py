@@ -1,0 +1,367 @@
+"""Batches in memory: each is tiled by parts, and a part is a run of messages with one fate.
+
+Owns: parts, the shelf that finds a batch by a message's number, the lanes that say what is delivered next.
+Must not know: consumers' credit, rows, streams, time.
+
+The usual batch has one part from arrival to settlement; nothing here is done per message.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right, insort
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from causeway.core.mail.consumers import Consumer
+from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch
+from causeway.core.mail.seen import AdmittedStream
+from causeway.types import Span
+from causeway.wire.body import cut
+
+READY: Final = 1
+"""Waits for a consumer."""
+HELD: Final = 2
+"""With a consumer."""
+LOCKED: Final = 4
+"""A transaction settles it, if it commits."""
+DEAD: Final = 8
+"""Given back too often; waits for the dead-letter mailbox."""
+DONE: Final = 16
+"""Settled (or a duplicate, or expired)."""
+UNSAFE: Final = 32
+"""Would be ready, but its number is not committed yet."""
+OPEN: Final = READY | HELD | UNSAFE
+"""What a consumer may settle."""
+
+PRIORITY_COUNT: Final = 10
+BATCH_OVERHEAD_BYTES: Final = 700
+"""Bookkeeping of one batch in memory beside its body, measured; charged to the window."""
+_PURGE_MIN: Final = 64
+
+
+class BatchPart:
+    """Messages start .. stop-1 (offsets in their batch), all in one state."""
+
+    __slots__ = ("batch", "deliveries", "holder", "queued", "start", "state", "stop")
+
+    def __init__(self, batch: Batch, span: Span, state: int, deliveries: int = 0) -> None:
+        self.batch = batch
+        self.start, self.stop = span
+        self.state = state
+        self.deliveries = deliveries
+        self.holder: Consumer | None = None
+        self.queued = False
+        """Whether a lane has an entry for it, if only a stale one."""
+
+    @property
+    def key(self) -> int:
+        """Its place in the order of delivery; unique."""
+        return self.batch.rank << 32 | self.start
+
+    @property
+    def count(self) -> int:
+        """How many messages."""
+        return self.stop - self.start
+
+
+class Batch:
+    """One batch in memory."""
+
+    __slots__ = (
+        "alias",
+        "count",
+        "info",
+        "marked",
+        "open",
+        "parts",
+        "rank",
+        "redelivered",
+        "safe",
+        "stored",
+        "stream",
+        "timed",
+    )
+
+    def __init__(self, info: StoredBatch, *, stored: bool, stream: AdmittedStream | None = None) -> None:
+        self.info = info
+        self.count = info.count
+        self.stored = stored
+        self.stream = stream
+        """Known as long as the batch is not safe on the copies."""
+        self.rank = -1
+        self.open = info.count
+        """Messages not settled."""
+        self.parts: list[BatchPart] = [BatchPart(self, (0, info.count), READY)]
+        self.safe = True
+        """Its messages may be delivered as soon as they are ready."""
+        self.redelivered = False
+        """May have been delivered by an earlier owner."""
+        self.marked = False
+        """Has a row of marks."""
+        self.timed = False
+        """Has an entry among the expiries."""
+        self.alias = -1
+        """Its number while it was passing; a consumer may still know it by that."""
+
+    @property
+    def charge(self) -> int:
+        """Bytes of memory."""
+        return len(self.info.body) + BATCH_OVERHEAD_BYTES
+
+    def index(self, offset: int) -> int:
+        """Which part holds an offset."""
+        parts = self.parts
+        if len(parts) == 1:
+            return 0
+        return bisect_right(parts, offset, key=_start) - 1
+
+    def split(self, index: int, at: int) -> BatchPart:
+        """Cut the part at `index` before offset `at`; the new part behind it."""
+        left = self.parts[index]
+        right = BatchPart(self, (at, left.stop), left.state, left.deliveries)
+        right.holder = left.holder
+        left.stop = at
+        self.parts.insert(index + 1, right)
+        return right
+
+    def compact(self) -> None:
+        """Join settled neighbours."""
+        parts = self.parts
+        kept = parts[:1]
+        for part in parts[1:]:
+            before = kept[-1]
+            if part.state == DONE and before.state == DONE:
+                before.stop = part.stop
+            else:
+                kept.append(part)
+        if len(kept) < len(parts):
+            parts[:] = kept
+
+    def marks(self) -> tuple[Mark, ...]:
+        """What a new owner must know beside the batch itself."""
+        found: list[Mark] = []
+        seq = self.info.seq
+        for part in self.parts:
+            if part.state == DONE:
+                value = SETTLED
+            else:
+                value = part.deliveries + (CONDEMNED if part.state == DEAD else 0)
+            if value == 0:
+                continue
+            first, last = seq + part.start, seq + part.stop - 1
+            if found and found[-1].last + 1 == first and found[-1].deliveries == value:
+                found[-1] = Mark(found[-1].first, last, value)
+            else:
+                found.append(Mark(first, last, value))
+        return tuple(found)
+
+    def apply(self, marks: tuple[Mark, ...]) -> None:
+        """Take over marks, on a batch that nobody has seen yet."""
+        for mark in marks:
+            first, stop = mark.first - self.info.seq, mark.last + 1 - self.info.seq
+            for part in self.carve(first, stop, READY | DEAD):
+                if mark.deliveries == SETTLED:
+                    part.state = DONE
+                    self.open -= part.count
+                else:
+                    part.state = DEAD if mark.deliveries >= CONDEMNED else READY
+                    part.deliveries = mark.deliveries % CONDEMNED
+        self.compact()
+
+    def carve(self, start: int, stop: int, mask: int, fresh: list[BatchPart] | None = None) -> list[BatchPart]:
+        """The parts of start..stop-1 in one of the states of `mask`, cut to fit; new parts are added to `fresh`."""
+        parts = self.parts
+        if start <= 0 and stop >= self.count:
+            return [part for part in parts if part.state & mask]
+        chosen: list[BatchPart] = []
+        made: list[BatchPart] = []
+        at = self.index(max(start, 0))
+        while at < len(parts) and parts[at].start < stop:
+            part = parts[at]
+            if part.state & mask and part.stop > start:
+                if part.start < start:
+                    part = self.split(at, start)
+                    made.append(part)
+                    at += 1
+                if part.stop > stop:
+                    made.append(self.split(at, stop))
+                chosen.append(part)
+            at += 1
+        if fresh is not None:
+            fresh += made
+        return chosen
+
+    def piece(self, start: int, stop: int) -> StoredBatch:
+        """Messages start .. stop-1 as a batch of their own."""
+        info = self.info
+        if start == 0 and stop == self.count:
+            return info
+        return StoredBatch(
+            info.seq + start,
+            info.source,
+            info.incarnation,
+            info.stream,
+            info.first + start,
+            stop - start,
+            info.flags,
+            info.priority,
+            info.expires,
+            info.at,
+            info.origin,
+            cut(info.body, self.count, start, stop),
+        )
+
+
+def _start(part: BatchPart) -> int:
+    return part.start
+
+
+class Shelf:
+    """Batches by number. Numbers of dead batches stay in the order for a while: they cover nothing, and cost little."""
+
+    __slots__ = ("_batches", "_head", "_order")
+
+    def __init__(self) -> None:
+        self._batches: dict[int, Batch] = {}
+        self._order: list[int] = []
+        self._head = 0
+        """Nothing before this index is alive."""
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._batches
+
+    def get(self, number: int) -> Batch | None:
+        """The batch that starts with this number."""
+        return self._batches.get(number)
+
+    def add(self, number: int, batch: Batch) -> None:
+        """Put a batch where its number belongs."""
+        order = self._order
+        if order and number < order[-1]:
+            insort(order, number)
+            self._head = 0
+        else:
+            order.append(number)
+        self._batches[number] = batch
+
+    def remove(self, number: int) -> None:
+        """Take a batch away."""
+        batches, order = self._batches, self._order
+        del batches[number]
+        if len(order) > 2 * len(batches) + _PURGE_MIN:
+            self._order = [kept for kept in order if kept in batches]
+            self._head = 0
+
+    def first(self) -> Batch | None:
+        """The batch with the lowest number."""
+        order, batches, at = self._order, self._batches, self._head
+        while at < len(order) and order[at] not in batches:
+            at += 1
+        self._head = at
+        return batches[order[at]] if at < len(order) else None
+
+    def covering(self, first: int, last: int) -> Iterator[tuple[int, Batch]]:
+        """(number, batch) of all that hold messages first..last, in order. The shelf must not change meanwhile."""
+        order, batches = self._order, self._batches
+        at = max(bisect_right(order, first) - 1, 0)
+        while at < len(order) and order[at] <= last:
+            number = order[at]
+            batch = batches.get(number)
+            if batch is not None and number + batch.count > first:
+                yield number, batch
+            at += 1
+
+
+class _Lane:
+    """Parts of one priority: new ones in the order they came, and those that came back."""
+
+    __slots__ = ("back", "fresh")
+
+    def __init__(self) -> None:
+        self.fresh: deque[BatchPart] = deque()
+        self.back: list[tuple[int, BatchPart]] = []
+
+
+class Lanes:
+    """What is delivered next: the highest priority first, within it the order of arrival, also for what came back."""
+
+    __slots__ = ("_filled", "_lanes", "_stale", "count")
+
+    def __init__(self) -> None:
+        self._lanes = [_Lane() for _ in range(PRIORITY_COUNT)]
+        self._filled = 0
+        """Bit p is set when the lane of priority p may have entries."""
+        self._stale = 0
+        self.count = 0
+        """Messages in READY parts."""
+
+    def append(self, part: BatchPart) -> None:
+        """A part behind all others of its priority."""
+        part.queued = True
+        self.count += part.stop - part.start
+        priority = part.batch.info.priority
+        self._filled |= 1 << priority
+        self._lanes[priority].fresh.append(part)
+
+    def put_back(self, part: BatchPart) -> None:
+        """A part that became ready again."""
+        self.count += part.stop - part.start
+        self.requeue(part)
+
+    def requeue(self, part: BatchPart) -> None:
+        """An entry for a READY part that is counted already."""
+        if part.queued:
+            self._stale -= 1
+            return
+        part.queued = True
+        priority = part.batch.info.priority
+        self._filled |= 1 << priority
+        heapq.heappush(self._lanes[priority].back, (part.key, part))
+
+    def leave(self, part: BatchPart) -> None:
+        """A READY part stops being ready without having been taken."""
+        self.count -= part.stop - part.start
+        if part.queued:
+            self._stale += 1
+
+    def take(self) -> BatchPart | None:
+        """The next READY part, without its entry; it still counts until it leaves."""
+        while self._filled:
+            priority = self._filled.bit_length() - 1
+            lane = self._lanes[priority]
+            fresh, back = lane.fresh, lane.back
+            while fresh or back:
+                if back and (not fresh or back[0][0] < fresh[0].key):
+                    part = heapq.heappop(back)[1]
+                else:
+                    part = fresh.popleft()
+                part.queued = False
+                if part.state == READY:
+                    return part
+                self._stale -= 1
+            self._filled ^= 1 << priority
+        return None
+
+    def waiting(self, priority: int) -> int:
+        """Entries of one priority."""
+        lane = self._lanes[priority]
+        return len(lane.fresh) + len(lane.back)
+
+    def purge(self) -> None:
+        """Drop stale entries when they are most of all, so that settled bodies are not kept alive by them."""
+        if self._stale <= _PURGE_MIN:
+            return
+        if self._stale * 2 < sum(len(lane.fresh) + len(lane.back) for lane in self._lanes):
+            return
+        for lane in self._lanes:
+            for part in (*lane.fresh, *(part for _, part in lane.back)):
+                part.queued = part.state == READY
+            lane.fresh = deque(part for part in lane.fresh if part.queued)
+            lane.back = [entry for entry in lane.back if entry[1].queued]
+            heapq.heapify(lane.back)
+        self._stale = 0

@@ -1,0 +1,33 @@
+"""A mailbox in its owner's hands. Owns: the record; `Office` and `Parts` work on it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from causeway.core.machine import Turn
+from causeway.core.mail.mailbox import Mailbox
+from causeway.core.messages import Config, Confirmed, Deposit
+
+NOTICES_MAX = 1024
+
+Done = Callable[[Turn], None]
+"""What to do when an operation is on all copies."""
+
+
+@dataclass(slots=True)
+class Box:
+    """A mailbox we own, with what waits for its operations."""
+
+    mailbox: Mailbox
+    config: Config
+    done: dict[int, tuple[int, Done | None]] = field(default_factory=dict)
+    """Operations on their way: ticket -> (seq, what to do when committed)."""
+    senders: dict[int, list[Deposit]] = field(default_factory=dict)
+    """Batches to acknowledge when the operation at seq is committed (or, passing, when it is settled)."""
+    gone: dict[int, None] = field(default_factory=dict)
+    """Connections that ended while we could not write."""
+    notices: deque[Confirmed] = field(default_factory=lambda: deque(maxlen=NOTICES_MAX))
+    """Delivery confirmations for this application, until it is back."""
+    loading: bool = False

@@ -1,0 +1,297 @@
+"""Atomic transactions, the deciding side: the owner of the sender's own mailbox gathers promises, then decides once.
+
+Two-phase commit whose decision is a row of the sender's replica group, so it survives the broker that made it; what
+has no decision row was not committed (presumed abort). Every run has its own attempt number, higher than any before
+it: late messages of an earlier run can neither commit nor abort a later one.
+
+Row: b"d" + incarnation (8) + number (8) -> Decision.
+Owns: running transactions and decisions of the mailboxes we own. Must not know: how parts are held (Office).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from causeway.config import BrokerConfig
+from causeway.core.deadlines import Deadlines
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    Commit,
+    Outcome,
+    SendPart,
+    SettlePart,
+    TxAsk,
+    TxDecide,
+    TxDone,
+    TxPrepare,
+    TxPrepared,
+)
+from causeway.core.ports import Courier, Groups
+from causeway.errors import Code, ConfigError
+from causeway.limits import check_name
+from causeway.store.base import Delete, Put, Row, Write
+from causeway.types import SECOND, Instant, Key
+
+DECISION = b"d"
+DECISIONS_KEPT = 1024
+"""Per incarnation: a client that did not hear the outcome asks again long before so many later ones."""
+
+PREPARE_PATIENCE = 5 * SECOND
+RUNS_PER_EPOCH = 1 << 24
+
+TxKey = tuple[Key, int, int]
+"""The sender's group, its incarnation, the transaction's number."""
+
+_encode = msgspec.msgpack.encode
+
+
+class Decision(msgspec.Struct, frozen=True, array_like=True):
+    """A committed transaction, until every participant has carried it out."""
+
+    attempt: int
+    left: tuple[str, ...]
+    """Mailboxes that have not reported yet."""
+
+
+_decode = msgspec.msgpack.Decoder(Decision).decode
+
+
+@dataclass(slots=True)
+class Part:
+    """What one mailbox has to do."""
+
+    sends: list[SendPart] = field(default_factory=list)
+    settles: list[SettlePart] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Run:
+    """One attempt under way."""
+
+    source: str
+    attempt: int
+    parts: dict[str, Part]
+    since: Instant
+    prepared: dict[str, None] = field(default_factory=dict)
+    deciding: bool = False
+
+
+class Coordinator:
+    """Transactions of all applications whose mailbox we own."""
+
+    def __init__(self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier) -> None:
+        self._config = config
+        self._me = me
+        self._groups = groups
+        self._courier = courier
+        self._runs: dict[TxKey, Run] = {}
+        self._decided: dict[TxKey, tuple[str, Decision]] = {}
+        self._tickets: dict[tuple[Key, int], TxKey] = {}
+        self._deadlines: Deadlines[TxKey] = Deadlines()
+        self._count = 0
+        self.outcomes: list[Outcome] = []
+        """For clients, drained by the desk."""
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def restore(self, turn: Turn, group: Key, name: str, rows: Sequence[Row]) -> None:
+        """We own the mailbox now: finish what its former owner decided."""
+        for row in rows:
+            if row.key[:1] == DECISION:
+                incarnation, number = int.from_bytes(row.key[1:9], "big"), int.from_bytes(row.key[9:], "big")
+                key = (group, incarnation, number)
+                decision = _decode(row.value)
+                self._decided[key] = (name, decision)
+                if decision.left:
+                    self._deadlines.set(key, turn.now)
+
+    def lose(self, group: Key) -> None:
+        """Somebody else owns the mailbox: what was not decided never will be, by us."""
+        for table in (self._runs, self._decided):
+            for key in [k for k in table if k[0] == group]:
+                del table[key]
+                self._deadlines.cancel(key)
+        for ticket in [t for t in self._tickets if t[0] == group]:
+            del self._tickets[ticket]
+
+    # Clients ---------------------------------------------------------------------------------------------------
+    def commit(self, turn: Turn, group: Key, head: Commit, body: bytes) -> None:
+        """A client asks for a transaction (we own its mailbox and may write)."""
+        key = (group, head.incarnation, head.number)
+        if key in self._decided:
+            self.outcomes.append(Outcome(head.source, head.incarnation, head.number, True))
+            return
+        if key in self._runs:
+            return
+        try:
+            parts = _parts(head, body)
+        except ConfigError as error:
+            self._fail(head.source, key, Code.BAD_FIELD, str(error))
+            return
+        if not parts:
+            self.outcomes.append(Outcome(head.source, head.incarnation, head.number, True))
+            return
+        config = self._groups.config(group)
+        assert config is not None
+        self._count += 1
+        attempt = config.epoch * RUNS_PER_EPOCH + self._count % RUNS_PER_EPOCH
+        run = self._runs[key] = Run(head.source, attempt, parts, turn.now)
+        self._send(turn, key, run)
+
+    def _send(self, turn: Turn, key: TxKey, run: Run) -> None:
+        """Ask every mailbox that has not promised yet."""
+        self._deadlines.set(key, turn.now + self._config.retry)
+        for mailbox, part in run.parts.items():
+            if mailbox not in run.prepared:
+                prepare = TxPrepare(
+                    run.source,
+                    key[1],
+                    key[2],
+                    run.attempt,
+                    mailbox,
+                    tuple(part.sends),
+                    tuple(part.settles),
+                    self._me,
+                )
+                self._courier.post(turn, mailbox, prepare, b"".join(part.bodies))
+
+    # Participants ----------------------------------------------------------------------------------------------
+    def on_prepared(self, turn: Turn, group: Key, head: TxPrepared) -> None:
+        """A mailbox holds its part, or cannot."""
+        key = (group, head.incarnation, head.number)
+        run = self._runs.get(key)
+        if run is None or run.attempt != head.attempt or run.deciding:
+            return
+        if not head.ok:
+            if head.code != Code.NOT_READY:
+                self._abort(turn, key, run, Code(head.code), head.detail)
+            return
+        if head.mailbox in run.parts:
+            run.prepared[head.mailbox] = None
+        if len(run.prepared) == len(run.parts):
+            if not self._groups.serving(group):
+                return  # looked at again by the timer
+            self._decide(turn, key, run)
+
+    def _decide(self, turn: Turn, key: TxKey, run: Run) -> None:
+        run.deciding = True
+        group = key[0]
+        decision = Decision(run.attempt, tuple(run.parts))
+        writes: list[Write] = [Put(group, _row_key(key), self._groups.position(group), _encode(decision))]
+        old = (group, key[1], key[2] - DECISIONS_KEPT)
+        if old in self._decided and not self._decided[old][1].left:
+            del self._decided[old]
+            writes.append(Delete(group, _row_key(old)))
+        self._tickets[(group, self._groups.append(turn, group, writes, 1))] = key
+
+    def on_committed(self, turn: Turn, group: Key, ticket: int) -> bool:
+        """An operation of a mailbox we own is on all copies; whether it was one of ours."""
+        key = self._tickets.pop((group, ticket), None)
+        if key is None:
+            return False
+        run = self._runs.pop(key, None)
+        if run is not None:
+            self._decided[key] = (run.source, Decision(run.attempt, tuple(run.parts)))
+            self.outcomes.append(Outcome(run.source, key[1], key[2], True))
+            self._announce(turn, key)
+        return True
+
+    def on_done(self, turn: Turn, group: Key, head: TxDone) -> None:
+        """A mailbox has carried out the decision."""
+        key = (group, head.incarnation, head.number)
+        if key not in self._decided:
+            return
+        source, decision = self._decided[key]
+        if decision.attempt != head.attempt or head.mailbox not in decision.left:
+            return
+        left = tuple(m for m in decision.left if m != head.mailbox)
+        decision = Decision(decision.attempt, left)
+        self._decided[key] = (source, decision)
+        if not left:
+            self._deadlines.cancel(key)
+            if self._groups.serving(group):
+                # So that the next owner need not announce it again; losing this costs only messages.
+                row = Put(group, _row_key(key), self._groups.position(group), _encode(decision))
+                self._tickets[(group, self._groups.append(turn, group, [row], 1))] = key
+
+    def on_ask(self, turn: Turn, group: Key, head: TxAsk) -> None:
+        """A mailbox in doubt asks how it ended (the sender's mailbox is ours)."""
+        key = (group, head.incarnation, head.number)
+        run = self._runs.get(key)
+        if run is not None and run.attempt == head.attempt:
+            return
+        known = self._decided.get(key)
+        committed = known is not None and known[1].attempt == head.attempt
+        answer = TxDecide(head.source, head.incarnation, head.number, head.attempt, head.mailbox, committed, self._me)
+        self._courier.post(turn, head.mailbox, answer)
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Ask again, announce again, or give up."""
+        for key in self._deadlines.pop_due(turn.now):
+            run = self._runs.get(key)
+            if run is not None:
+                self._look_again(turn, key, run)
+            elif key in self._decided and self._decided[key][1].left:
+                self._announce(turn, key)
+
+    def _look_again(self, turn: Turn, key: TxKey, run: Run) -> None:
+        if run.deciding:
+            self._deadlines.set(key, turn.now + self._config.retry)
+        elif len(run.prepared) == len(run.parts) and self._groups.serving(key[0]):
+            self._decide(turn, key, run)
+        elif turn.now - run.since > PREPARE_PATIENCE:
+            missing = ", ".join(m for m in run.parts if m not in run.prepared)
+            self._abort(turn, key, run, Code.ABORTED, f"no answer from {missing or 'the directory'} in time")
+        else:
+            self._send(turn, key, run)
+
+    def _announce(self, turn: Turn, key: TxKey) -> None:
+        source, decision = self._decided[key]
+        self._deadlines.set(key, turn.now + 2 * self._config.retry)
+        for mailbox in decision.left:
+            self._courier.post(
+                turn, mailbox, TxDecide(source, key[1], key[2], decision.attempt, mailbox, True, self._me)
+            )
+
+    def _abort(self, turn: Turn, key: TxKey, run: Run, code: Code, detail: str) -> None:
+        del self._runs[key]
+        self._deadlines.cancel(key)
+        for mailbox in run.parts:
+            self._courier.post(
+                turn, mailbox, TxDecide(run.source, key[1], key[2], run.attempt, mailbox, False, self._me)
+            )
+        self._fail(run.source, key, code, detail)
+
+    def _fail(self, source: str, key: TxKey, code: Code, detail: str) -> None:
+        self.outcomes.append(Outcome(source, key[1], key[2], False, code, detail))
+
+
+def _row_key(key: TxKey) -> bytes:
+    return DECISION + key[1].to_bytes(8, "big") + key[2].to_bytes(8, "big")
+
+
+def _parts(head: Commit, body: bytes) -> dict[str, Part]:
+    """A transaction by destination; raises ConfigError when its fields and its body disagree."""
+    parts: dict[str, Part] = {}
+    at = 0
+    for send in head.sends:
+        check_name("dest", send.dest)
+        if send.size < 0 or at + send.size > len(body):
+            raise ConfigError("size", send.size, "must fit the body of the transaction")
+        part = parts.setdefault(send.dest, Part())
+        part.sends.append(send)
+        part.bodies.append(body[at : at + send.size])
+        at += send.size
+    if at != len(body):
+        raise ConfigError("body", f"{len(body)} bytes", f"must be {at} bytes, the sum of its parts")
+    for settle in head.settles:
+        check_name("mailbox", settle.mailbox)
+        parts.setdefault(settle.mailbox, Part()).settles.append(settle)
+    return parts

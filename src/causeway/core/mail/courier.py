@@ -1,0 +1,192 @@
+"""Three routes, one decision: where a message for a mailbox goes next, and where answers go.
+
+Owns: the decision, and what waits here because nobody can take it yet (bounded).
+Must not know: what the messages mean.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+from causeway.core.deadlines import Deadlines
+from causeway.core.events import ClientMessage, PeerMessage
+from causeway.core.machine import Turn
+from causeway.core.mail.tracer import Tracer
+from causeway.core.messages import Deposit, Message, NotMember, Rejected, Routed
+from causeway.core.ports import Groups, Links, Postable, Ring
+from causeway.errors import Code
+from causeway.limits import ROUTE_HOPS_MAX
+from causeway.trace import Step
+from causeway.types import MILLISECOND, Instant, Key, Peer
+from causeway.types import key_of as hash_name
+
+WAITING_MAX = 4096
+WAITING_BYTES_MAX = 16 << 20
+"""Per mailbox: what may wait here for an owner, a directory answer or an epoch."""
+
+LOOK_AGAIN = 50 * MILLISECOND
+
+key_of = lru_cache(maxsize=65_536)(hash_name)
+"""Names repeat; the hash is worth remembering."""
+
+
+class Local(Protocol):
+    """Who takes what has arrived."""
+
+    def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
+        """A message for a mailbox we own; False when it must wait."""
+
+    def answered(self, turn: Turn, head: Message) -> None:
+        """An answer for a client of ours."""
+
+    def clogged(self, conn: int) -> bool: ...
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Messages and requests for one mailbox that nobody can take yet."""
+
+    events: deque[ClientMessage | PeerMessage] = field(default_factory=deque)
+    bytes: int = 0
+
+
+class Mailman:
+    """The courier (ports.Courier)."""
+
+    def __init__(self, name: str, links: Links, ring: Ring, groups: Groups, local: Local) -> None:
+        self._tracer = Tracer(name)
+        self._links = links
+        self._ring = ring
+        self._groups = groups
+        self._local = local
+        self._waiting: dict[Key, Waiting] = {}
+        self._deadlines: Deadlines[Key] = Deadlines()
+
+    # ports.Courier ---------------------------------------------------------------------------------------------
+    def clogged(self, conn: int) -> bool:
+        return self._local.clogged(conn)
+
+    def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
+        if origin == self._links.me.id or not origin:
+            self._local.answered(turn, head)
+        else:
+            self._links.send(turn, Key(origin), head)
+
+    def post(self, turn: Turn, mailbox: str, head: Postable, body: bytes = b"") -> None:
+        key = key_of(mailbox)
+        if self._groups.owned(key):
+            if not self._local.arrived(turn, key, head, body):
+                self.wait(turn, key, PeerMessage(self._links.me, head, body))
+            return
+        self._forward(turn, mailbox, head, body, 0)
+
+    # On the way ------------------------------------------------------------------------------------------------
+    def on_routed(self, turn: Turn, peer: Peer, head: Routed, body: bytes) -> None:
+        """An envelope from another broker."""
+        if key_of(head.mailbox) != head.key or head.hops >= ROUTE_HOPS_MAX:
+            return
+        if self._groups.owned(head.key):
+            if not self._local.arrived(turn, head.key, head.head, body):
+                self.wait(turn, head.key, PeerMessage(self._links.me, head.head, body))
+            return
+        self._forward(turn, head.mailbox, head.head, body, head.hops + 1)
+
+    def on_direct(self, turn: Turn, peer: Peer, mailbox: str, head: Postable, body: bytes) -> None:
+        """A message whose sender took us for the owner."""
+        key = key_of(mailbox)
+        if self._groups.owned(key):
+            if not self._local.arrived(turn, key, head, body):
+                self.wait(turn, key, PeerMessage(self._links.me, head, body))
+            return
+        if peer.id != self._links.me.id and self._groups.config(key) is None:
+            self._links.send(turn, peer.id, NotMember(key, 0, 0))
+        self._forward(turn, mailbox, head, body, 1)
+
+    def _forward(self, turn: Turn, mailbox: str, head: Postable, body: bytes, hops: int) -> None:
+        """To the owner if we know one that lives, else along the ring, else wait until the directory has spoken."""
+        key = key_of(mailbox)
+        target = self.target(turn, key, mailbox)
+        if target is None:
+            self.wait(turn, key, PeerMessage(self._links.me, head, body))
+            return
+        if isinstance(head, Deposit):
+            self._tracer.deposit(turn, Step.FORWARDED, head)
+        broker, direct = target
+        self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head), body)
+
+    def target(self, turn: Turn, key: Key, mailbox: str) -> tuple[Key, bool] | None:
+        """The broker to try next and whether it is the owner; None when we must wait (and something is under way)."""
+        config = self._groups.config(key)
+        me = self._links.me.id
+        if config is not None:
+            if config.owner != me and not self._groups.suspects(config.owner):
+                return config.owner, True
+            members = [m.peer.id for m in config.members]
+            if me in members:
+                self._groups.wake(turn, key)
+                return None
+            living = [b for b in members if not self._groups.suspects(b)]
+            if living:
+                return living[turn.now // LOOK_AGAIN % len(living)], False
+            self._groups.resolve(turn, key, mailbox)
+            return None
+        if self._ring.active:
+            hop = self._ring.next_hop(key)
+            if hop is not None:
+                return hop, False
+            self._groups.resolve(turn, key, mailbox)
+        return None
+
+    # Waiting ---------------------------------------------------------------------------------------------------
+    def wait(self, turn: Turn, key: Key, event: ClientMessage | PeerMessage) -> None:
+        """Keep something until the mailbox can take it; over the bound its sender is told."""
+        waiting = self._waiting.setdefault(key, Waiting())
+        if len(waiting.events) >= WAITING_MAX or waiting.bytes + len(event.body) > WAITING_BYTES_MAX:
+            self._refuse(turn, event, Code.OVERLOADED, "too much waits for this mailbox at this broker")
+            return
+        waiting.events.append(event)
+        waiting.bytes += len(event.body)
+        self._deadlines.set_if_unset(key, turn.now + LOOK_AGAIN)
+
+    def release(self, turn: Turn, key: Key) -> None:
+        """Something changed for the mailbox: let everything that waits try again."""
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            self._deadlines.cancel(key)
+            for event in waiting.events:
+                turn.tell(event)
+
+    def refuse(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
+        """Nobody can take it: tell the senders."""
+        waiting = self._waiting.pop(key, None)
+        if waiting is not None:
+            self._deadlines.cancel(key)
+            for event in waiting.events:
+                self._refuse(turn, event, code, detail)
+
+    def _refuse(self, turn: Turn, event: ClientMessage | PeerMessage, code: Code, detail: str) -> None:
+        head = event.head
+        if isinstance(head, Deposit):
+            last = head.first + head.count - 1
+            rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
+            self.answer(turn, head.origin, rejected)
+
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Look again at what waits; if nobody may acknowledge now, say so instead of letting senders wait."""
+        for key in self._deadlines.pop_due(turn.now):
+            reason = self._groups.blocked(key)
+            if reason is not None:
+                self.refuse(turn, key, Code.NO_QUORUM, reason)
+            else:
+                self.release(turn, key)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many messages and requests wait here."""
+        return sum(len(w.events) for w in self._waiting.values())

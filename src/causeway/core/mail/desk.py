@@ -1,0 +1,375 @@
+"""The front desk of a broker: every message about mail, from clients and from brokers, reaches the part it is for.
+
+Owns: which client is connected where, and the order of things: outbox for what is sent, office for what is owned.
+Must not know: the ring, epochs.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from causeway.config import BrokerConfig
+from causeway.core.events import (
+    ClientMessage,
+    Committed,
+    OwnershipGained,
+    OwnershipLost,
+    OwnershipResumed,
+    PageLoaded,
+    PeerMessage,
+)
+from causeway.core.machine import Turn
+from causeway.core.mail.coordinator import Coordinator
+from causeway.core.mail.courier import Mailman, key_of
+from causeway.core.mail.mailbox import StoredBatch
+from causeway.core.mail.office import Office
+from causeway.core.mail.outbox import Outbox
+from causeway.core.mail.rows import VOLATILE_FROM
+from causeway.core.messages import (
+    Accepted,
+    Attach,
+    Browse,
+    Chosen,
+    Commit,
+    Config,
+    Confirmed,
+    Deposit,
+    Detach,
+    Find,
+    Message,
+    Moved,
+    NotMember,
+    Outdated,
+    Rejected,
+    Resend,
+    Return,
+    Routed,
+    Settle,
+    TxAsk,
+    TxDecide,
+    TxDone,
+    TxPrepare,
+    TxPrepared,
+)
+from causeway.core.ports import Clients, Groups, Links, Postable, Ring
+from causeway.errors import Code, ConfigError
+from causeway.limits import NAME_BYTES_MAX, check_name
+from causeway.types import Flag, Instant, Key, Peer, ServiceClass
+
+DEAD_PREFIX = "dead/"
+
+
+class BrokerLinks(Links, Clients, Protocol):
+    """Connections of both kinds."""
+
+
+class Desk:
+    """Mail of one broker."""
+
+    def __init__(self, config: BrokerConfig, incarnation: int, links: BrokerLinks, ring: Ring, groups: Groups) -> None:
+        self._me = links.me
+        self._durable = config.durability == "disk"
+        self._incarnation = incarnation
+        self._links = links
+        self._groups = groups
+        self._clients: dict[tuple[str, int], int] = {}
+        self._of_conn: dict[int, tuple[str, int]] = {}
+        self.mailman = Mailman(config.name, links, ring, groups, self)
+        self._office = Office(config, self._me.id, groups, self.mailman)
+        self._outbox = Outbox(config, self._me.id, config.name, self.mailman)
+        self._coordinator = Coordinator(config, self._me.id, groups, self.mailman)
+        self._timed = (self._outbox, self._office, self._coordinator, self.mailman)
+
+    # courier.Local ---------------------------------------------------------------------------------------------
+    def clogged(self, conn: int) -> bool:
+        return self._links.clogged(conn)
+
+    def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
+        if isinstance(head, Deposit):
+            return self._office.deposit(turn, key, head, body)
+        if isinstance(head, Confirmed):
+            conn = self._clients.get((head.source, head.incarnation))
+            if conn is not None:
+                turn.send(conn, head)
+            else:
+                self._office.notice(turn, head)
+            return True
+        if not self._groups.serving(key):
+            return False
+        if isinstance(head, TxPrepare):
+            self._office.on_prepare(turn, key, head, body)
+        elif isinstance(head, TxDecide):
+            self._office.on_decide(turn, key, head)
+        else:
+            self._coordinator.on_ask(turn, key, head)
+        return True
+
+    def answered(self, turn: Turn, head: Message) -> None:
+        match head:
+            case Accepted():
+                if self._outbox.on_accepted(turn, head) == 0:
+                    self._office.buried(turn, head.source, head.first, head.last)
+            case Rejected():
+                self._outbox.on_rejected(turn, head)
+            case Resend():
+                self._outbox.on_resend(turn, head)
+            case Confirmed():
+                conn = self._clients.get((head.source, head.incarnation))
+                if conn is not None:
+                    turn.send(conn, head)
+                else:
+                    self.mailman.post(turn, head.source, head)
+            case TxPrepared():
+                self._coordinator.on_prepared(turn, key_of(head.source), head)
+            case TxDone():
+                self._coordinator.on_done(turn, key_of(head.source), head)
+            case _:
+                pass
+
+    # Clients ---------------------------------------------------------------------------------------------------
+    def on_client_message(self, turn: Turn, event: ClientMessage) -> None:
+        """A frame from a client."""
+        conn, head = event.conn, event.head
+        if isinstance(head, Deposit):
+            identity = (head.source, head.incarnation)
+            if self._of_conn.get(conn) != identity and not self._introduce(turn, conn, identity):
+                return
+            self._outbox.take(turn, conn, head, event.body)
+            return
+        match head:
+            case Settle() | Return() | Detach():
+                self._on_owned(turn, event, head.mailbox)
+            case Commit():
+                self._on_commit(turn, event, head)
+            case Attach() | Browse() | Find():
+                self._on_request(turn, event, head.mailbox)
+            case _:
+                detail = f"{type(head).__name__} is not something a client says"
+                self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
+
+    def _introduce(self, turn: Turn, conn: int, identity: tuple[str, int]) -> bool:
+        """A client sends under the name it said hello with, and no other."""
+        client = self._links.client(conn)
+        if client is None:
+            return False
+        if client != identity:
+            detail = f"source={identity[0]!r}: this connection said hello as {client[0]!r}"
+            self._links.refuse(turn, conn, Code.BAD_FIELD, detail)
+            return False
+        self._clients[identity] = conn
+        self._of_conn[conn] = identity
+        return True
+
+    def _on_owned(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
+        """Something only the owner can carry out, and mostly only while it may write."""
+        head, key = event.head, key_of(mailbox)
+        if not self._groups.owned(key) or key not in self._office.boxes:
+            config = self._groups.config(key)
+            if config is not None and config.owner == self._me.id:
+                self.mailman.wait(turn, key, event)  # we are taking over; behind an Attach of the same connection
+            elif not isinstance(head, Detach):
+                turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
+            return
+        if not self._groups.serving(key) and not (self._durable and _express_only(head)):
+            self.mailman.wait(turn, key, event)
+            return
+        match head:
+            case Settle():
+                self._office.settle(turn, event.conn, head)
+            case Return():
+                self._office.give_back(turn, event.conn, head)
+            case Detach():
+                self._office.detach(turn, event.conn, head)
+            case _:
+                pass
+
+    def _on_commit(self, turn: Turn, event: ClientMessage, head: Commit) -> None:
+        """A transaction is decided where its sender's own mailbox lives."""
+        identity = (head.source, head.incarnation)
+        if self._of_conn.get(event.conn) != identity and not self._introduce(turn, event.conn, identity):
+            return
+        key = key_of(head.source)
+        if self._groups.serving(key) and key in self._office.boxes:
+            self._coordinator.commit(turn, key, head, event.body)
+        else:
+            self._seek(turn, event, head.source)
+
+    def _on_request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
+        """A client looks for a mailbox: serve it, or say where it is, or find out first."""
+        try:
+            check_name("mailbox", mailbox)
+        except ConfigError as error:
+            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, str(error)))
+            return
+        head, key = event.head, key_of(mailbox)
+        if self._groups.owned(key) and key in self._office.boxes:
+            match head:
+                case Attach():
+                    client = self._links.client(event.conn)
+                    if client is not None:
+                        self._clients[client] = event.conn
+                        self._of_conn[event.conn] = client
+                        self._office.attach(turn, event.conn, client[0], head)
+                case Browse():
+                    self._office.browse(turn, event.conn, head)
+                case _:
+                    turn.send(event.conn, Moved(mailbox, self._me))
+            return
+        self._seek(turn, event, mailbox)
+
+    def _seek(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
+        """Say where a mailbox is; if nobody knows, wait until somebody does."""
+        key = key_of(mailbox)
+        if self._groups.owned(key):
+            self.mailman.wait(turn, key, event)
+            return
+        target = self.mailman.target(turn, key, mailbox)
+        if target is not None:
+            turn.send(event.conn, Moved(mailbox, self._links.peer(target[0])))
+            return
+        reason = self._groups.blocked(key)
+        if reason is not None:
+            turn.send(event.conn, Moved(mailbox, None, Code.NO_QUORUM, reason))
+        else:
+            self.mailman.wait(turn, key, event)
+
+    def _owner(self, key: Key) -> Peer | None:
+        config = self._groups.config(key)
+        if config is None or config.owner == self._me.id:
+            return None
+        return next((m.peer for m in config.members if m.peer.id == config.owner), None)
+
+    def on_client_gone(self, turn: Turn, conn: int) -> None:
+        identity = self._of_conn.pop(conn, None)
+        if identity is not None and self._clients.get(identity) == conn:
+            del self._clients[identity]
+        self._outbox.on_client_gone(turn, conn)
+        self._office.on_client_gone(turn, conn)
+
+    def on_drained(self, conn: int) -> None:
+        self._office.on_drained(conn)
+
+    # Brokers ---------------------------------------------------------------------------------------------------
+    def on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
+        """A frame about mail from another broker (or what waited here, again)."""
+        head = event.head
+        match head:
+            case Deposit():
+                if event.peer.id in (self._me.id, head.origin):
+                    self.mailman.on_direct(turn, event.peer, head.dest, head, event.body)
+            case Routed():
+                self.mailman.on_routed(turn, event.peer, head, event.body)
+            case TxPrepare() | TxDecide():
+                self.mailman.on_direct(turn, event.peer, head.mailbox, head, event.body)
+            case TxAsk():
+                self.mailman.on_direct(turn, event.peer, head.source, head, event.body)
+            case Accepted() | Rejected() | Resend() | Confirmed() | TxPrepared() | TxDone():
+                self.answered(turn, head)
+            case _:
+                pass
+
+    def on_group_hearsay(self, turn: Turn, event: PeerMessage) -> None:
+        """News about where a mailbox is may let go what waits for it."""
+        head = event.head
+        match head:
+            case Chosen() | Outdated():
+                self.mailman.release(turn, head.group)
+            case NotMember():
+                config = self._groups.config(head.group)
+                if config is not None and config.owner == event.peer.id and not head.epoch:
+                    self._groups.forget(head.group)
+            case _:
+                pass
+
+    def on_ways_changed(self, turn: Turn) -> None:
+        """A broker died: other ways may be needed, and some mailboxes may have lost too many copies."""
+        self._outbox.on_ways_changed(turn)
+        for key in self._office.boxes:
+            reason = self._groups.blocked(key)
+            if reason is not None:
+                self._office.refuse_pending(turn, key, Code.NO_QUORUM, reason)
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> None:
+        self._office.on_ownership_gained(turn, event)
+        self._coordinator.restore(turn, event.group, event.config.name, event.rows)
+        self.mailman.release(turn, event.group)
+
+    def on_ownership_resumed(self, turn: Turn, event: OwnershipResumed) -> None:
+        config = self._groups.config(event.group)
+        assert config is not None
+        self._office.on_ownership_resumed(turn, event.group, config)
+        self.mailman.release(turn, event.group)
+
+    def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
+        self._office.on_ownership_lost(turn, event)
+        self._coordinator.lose(event.group)
+        self.mailman.release(turn, event.group)
+
+    def on_committed(self, turn: Turn, event: Committed) -> None:
+        if not self._coordinator.on_committed(turn, event.group, event.ticket):
+            self._office.on_committed(turn, event.group, event.ticket)
+
+    def on_page(self, turn: Turn, event: PageLoaded) -> None:
+        self._office.on_page(turn, event)
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        mine = [due for part in self._timed if (due := part.next_deadline()) is not None]
+        return min(mine, default=None)
+
+    def on_deadline(self, turn: Turn) -> None:
+        for part in self._timed:
+            part.on_deadline(turn)
+
+    def flush(self, turn: Turn) -> None:
+        """End of a turn: deliveries, dead letters, refusals."""
+        while self._office.bury:
+            self._bury(turn, *self._office.bury.pop(0))
+        while self._coordinator.outcomes:
+            outcome = self._coordinator.outcomes.pop(0)
+            conn = self._clients.get((outcome.source, outcome.incarnation))
+            if conn is not None:
+                turn.send(conn, outcome)
+        self._office.flush(turn)
+
+    def _bury(self, turn: Turn, mailbox: str, config: Config, batch: StoredBatch) -> None:
+        """Send messages that nobody could process to the dead-letter mailbox; their numbers make it exactly once."""
+        dest = dead_letter_name(mailbox)
+        volatile = batch.seq >= VOLATILE_FROM
+        deposit = Deposit(
+            mailbox,
+            self._incarnation if volatile else config.born,
+            dest,
+            ServiceClass.RECOVERABLE,
+            batch.seq,
+            batch.count,
+            0,
+            batch.flags & Flag.HEADERS | Flag.RELIABLE,
+            batch.priority,
+            0,
+        )
+        self._outbox.bury(turn, deposit, batch.body)
+
+    def statistics(self) -> dict[str, object]:
+        """Mail, for people."""
+        return {
+            "mailboxes": self._office.statistics(),
+            "outbox": self._outbox.statistics(),
+            "clients": sorted(f"{name}" for name, _ in self._clients),
+            "deposits": self._outbox.taken,
+            "waiting": self.mailman.waiting_count,
+        }
+
+
+def dead_letter_name(mailbox: str) -> str:
+    """Where messages of a mailbox go that were given back too often."""
+    name = DEAD_PREFIX + mailbox
+    if len(name.encode()) > NAME_BYTES_MAX:
+        name = DEAD_PREFIX + key_of(mailbox).hex()
+    return name
+
+
+def _express_only(head: Message) -> bool:
+    """Whether a settlement touches nothing durable (in `memory` mode such numbers may have been stored since)."""
+    return isinstance(head, Settle) and all(first >= VOLATILE_FROM for first, _ in head.spans)

@@ -1,0 +1,344 @@
+"""The way into a mailbox: admitted once, on its way to the copies, deliverable when it is there.
+
+Owns: what was seen, operations that are not committed, batches that pass through in memory, numbering of volatile ones.
+Must not know: consumers, transactions.
+
+Passing (memory mode): a recoverable or transactional batch for an online consumer stays in the owner's memory and is
+acknowledged when the application settles it (PBM section 2.5). If that takes too long it is stored after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.mail.answers import Admission, Verdict
+from causeway.core.mail.batches import DONE, PRIORITY_COUNT, READY, Batch
+from causeway.core.mail.contents import Contents
+from causeway.core.mail.rows import VOLATILE_FROM, PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode
+from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
+from causeway.core.messages import Deposit
+from causeway.store.base import Delete, Put, Write
+from causeway.types import Instant, ServiceClass
+from causeway.wire.body import cut
+
+_EXPRESS = int(ServiceClass.EXPRESS)
+_COMMITTED = int(ServiceClass.COMMITTED)
+_NEW = Admission(Verdict.NEW)
+_FULL = Admission(Verdict.FULL)
+
+
+class Intake:
+    """Batches between their arrival and the moment they can be delivered."""
+
+    __slots__ = (
+        "_config",
+        "_contents",
+        "_early",
+        "_ever",
+        "_fresh_from",
+        "_group",
+        "_volatile_next",
+        "passing",
+        "pending",
+        "pending_bytes",
+        "pending_count",
+        "seen",
+    )
+
+    def __init__(self, group: bytes, config: BrokerConfig, contents: Contents) -> None:
+        self._group = group
+        self._config = config
+        self._contents = contents
+        self._ever = (0, 0)
+        """Messages and bytes ever stored in this mailbox."""
+        self._volatile_next = VOLATILE_FROM
+        self._fresh_from: int | None = 0
+        """Batches from this number on were stored by ourselves; None: none was yet, after a take-over."""
+        self._early: dict[int, None] = {}
+        """Operations that committed before an earlier one."""
+        self.seen = Seen()
+        self.pending: dict[int, list[Batch]] = {}
+        """Stored batches on their way to the copies, by the number of their operation; in order."""
+        self.pending_count = 0
+        self.pending_bytes = 0
+        self.passing: dict[int, Batch] = {}
+
+    def restore(self, rows: Sequence[tuple[bytes, SeenRow]]) -> tuple[int, tuple[int, int]]:
+        """Rebuild; the last number taken and what was ever stored."""
+        self.seen.restore(rows)
+        self._fresh_from = None
+        self._ever = max(((row.count, row.bytes) for _, row in rows), default=(0, 0))
+        return max((row.last for _, row in rows), default=-1), self._ever
+
+    def is_fresh(self, number: int) -> bool:
+        """Whether a batch on disk was stored in our own time, hence never delivered before."""
+        return self._fresh_from is not None and number >= self._fresh_from
+
+    # Admission -------------------------------------------------------------------------------------------------
+    def admit(self, deposit: Deposit, size: int) -> Admission:
+        """Whether a batch is new, seen, too early or too much."""
+        stream = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
+        first, last = deposit.first, deposit.first + deposit.count - 1
+        if deposit.stream == ORDERED:
+            high = stream.ids.high if stream is not None else 0
+            skip = max(0, min(last, high) + 1 - first)
+            if skip < deposit.count and deposit.follows > high:
+                return Admission(Verdict.GAP, after=high)
+        elif stream is not None:
+            missing = stream.missing(first, last)
+            skip = missing[0][0] - first if missing else deposit.count
+        else:
+            skip = 0
+        if skip == deposit.count:
+            assert stream is not None
+            waits_for = stream.waits_for(first, last)
+            if waits_for is None:
+                return Admission(Verdict.DUPLICATE)
+            return Admission(Verdict.DUPLICATE, pending=True, seq=waits_for)
+        if self.is_full(size):
+            return _FULL
+        return Admission(Verdict.NEW, skip) if skip else _NEW
+
+    def is_full(self, size: int) -> bool:
+        """Whether `size` more bytes would pass the bound of stored messages; an empty mailbox takes any one batch."""
+        stored = self.stored_bytes()
+        return stored > 0 and stored + max(size, 1) > self._config.stored_bytes_max
+
+    def stored_bytes(self) -> int:
+        """Bodies in the group."""
+        return self._contents.bytes + self._contents.backlog.size + self.pending_bytes
+
+    def stored_count(self) -> int:
+        """Messages in the group."""
+        return self._contents.count + self._contents.backlog.count + self.pending_count
+
+    # Storing ---------------------------------------------------------------------------------------------------
+    def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int) -> list[Write]:
+        """The rows of a batch that takes the numbers from `seq` on."""
+        stream, forgotten = self._use(deposit.source, deposit.incarnation, deposit.stream)
+        assert not self.passing or all(number < VOLATILE_FROM for number in stream.pending), "unpass() comes first"
+        batch = self._batch(deposit, body, seq, now, skip, stream=stream)
+        writes = self._enter(batch, stream)
+        stream.admit(batch.info.first, batch.info.last)
+        writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
+        self._wait(seq, [batch])
+        return writes + forgotten if forgotten else writes
+
+    def store_sends(
+        self, tx: TxId, origin: bytes, sends: Sequence[PreparedSend], seq: int, now: Instant
+    ) -> tuple[list[Write], list[StoredBatch]]:
+        """The rows of what a transaction sends, in one operation at `seq`."""
+        stream, forgotten = self._use(tx.source, tx.incarnation, _COMMITTED)
+        writes: list[Write] = []
+        batches: list[Batch] = []
+        number = seq
+        for send in sends:
+            count_before, bytes_before = self._ever
+            info = StoredBatch(
+                number,
+                stream.source,
+                stream.incarnation,
+                _COMMITTED,
+                send.first,
+                send.count,
+                send.flags,
+                _priority(send.priority),
+                send.expires,
+                now,
+                origin,
+                send.body,
+                count_before,
+                bytes_before,
+            )
+            batch = Batch(info, stored=True, stream=stream)
+            _strike(batch, stream)
+            writes += self._enter(batch, stream)
+            stream.admit(info.first, info.last)
+            batches.append(batch)
+            number += send.count
+        if batches:
+            writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
+            self._wait(seq, batches)
+        return writes + forgotten, [batch.info for batch in batches]
+
+    def committed(self, seq: int) -> StoredBatch | None:
+        """An operation is on all copies: its batches become deliverable, after all that were stored before them."""
+        batches = self.pending.get(seq)
+        if batches is None or seq in self._early:
+            return None
+        info = batches[0].info
+        stream = batches[0].stream
+        if stream is not None:
+            stream.pending.pop(seq, None)
+        number = next(iter(self.pending))
+        if number != seq:
+            self._early[seq] = None
+        else:
+            self._release(number)
+        while self._early and self.pending and (number := next(iter(self.pending))) in self._early:
+            del self._early[number]
+            self._release(number)
+        return None if info.stream == _COMMITTED else info
+
+    def _release(self, seq: int) -> None:
+        for batch in self.pending.pop(seq):
+            batch.stream = None
+            if batch.alias >= 0:
+                self._contents.secure(batch)
+            else:
+                self.pending_count -= batch.open
+                self.pending_bytes -= len(batch.info.body)
+                self._contents.commit(batch)
+
+    def _enter(self, batch: Batch, stream: AdmittedStream) -> list[Write]:
+        """Count a batch in; its row, and that of its marks if it has any."""
+        info = batch.info
+        if self._fresh_from is None:
+            self._fresh_from = info.seq
+        self._contents.backlog.taken(info.seq)
+        self._ever = (info.count_before + info.count, info.bytes_before + len(info.body))
+        stream.last = info.seq + info.count - 1
+        writes: list[Write] = [Put(self._group, batch_key(info.seq), info.seq, encode(info))]
+        if (len(batch.parts) > 1 or batch.parts[0].deliveries) and batch.marks():
+            writes.append(self._contents.marks(batch))
+        return writes
+
+    def _wait(self, seq: int, batches: list[Batch]) -> None:
+        self.pending[seq] = batches
+        for batch in batches:
+            assert batch.stream is not None
+            batch.stream.pending[seq] = (batches[0].info.first, batches[-1].info.last)
+            if batch.alias < 0:
+                self.pending_count += batch.open
+                self.pending_bytes += len(batch.info.body)
+
+    def _use(self, source: str, incarnation: int, stream: int) -> tuple[AdmittedStream, list[Write]]:
+        found, new = self.seen.use(source, incarnation, stream)
+        if not new:
+            return found, []
+        return found, [Delete(self._group, key) for key in self.seen.forget(source, self._is_busy)]
+
+    def _is_busy(self, stream: AdmittedStream) -> bool:
+        """Whether a batch of the stream may still be in the mailbox."""
+        if stream.pending:
+            return True
+        if stream.last >= VOLATILE_FROM:
+            first = self._contents.volatile.first()
+            return first is not None and stream.last >= first.info.seq
+        first = self._contents.stored.first()
+        if first is not None and stream.last >= first.info.seq:
+            return True
+        return self._contents.backlog.is_open and stream.last >= self._contents.backlog.start
+
+    def _is_bound(self, stream: AdmittedStream) -> bool:
+        """As `_is_busy`, and also when only a row could forget it."""
+        return stream.written or self._is_busy(stream)
+
+    def _batch(
+        self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int, *, stream: AdmittedStream
+    ) -> Batch:
+        count = deposit.count - skip
+        count_before, bytes_before = self._ever
+        stored = seq < VOLATILE_FROM
+        info = StoredBatch(
+            seq,
+            stream.source,
+            deposit.incarnation,
+            deposit.stream,
+            deposit.first + skip,
+            count,
+            deposit.flags,
+            _priority(deposit.priority),
+            now + deposit.ttl if deposit.ttl > 0 else 0,
+            now,
+            deposit.origin,
+            cut(body, deposit.count, skip, deposit.count) if skip else body,
+            count_before if stored else 0,
+            bytes_before if stored else 0,
+        )
+        batch = Batch(info, stored=stored, stream=stream)
+        _strike(batch, stream)
+        return batch
+
+    # In memory only --------------------------------------------------------------------------------------------
+    def hold(self, deposit: Deposit, body: bytes, now: Instant) -> int | None:
+        """Keep a batch in memory; its number, 0 when nothing in it is new, None when memory is full."""
+        first, last = deposit.first, deposit.first + deposit.count - 1
+        known = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
+        missing = known.missing(first, last) if known is not None else [(first, last)]
+        if not missing:
+            return 0
+        held = self._contents.volatile_bytes
+        if held and held + len(body) > self._config.volatile_bytes_max:
+            return None
+        stream, new = self.seen.use(deposit.source, deposit.incarnation, deposit.stream)
+        if new:
+            self.seen.forget(deposit.source, self._is_bound)
+        number = self._volatile_next
+        self._volatile_next += deposit.count
+        batch = self._batch(deposit, body, number, now, missing[0][0] - first, stream=stream)
+        stream.admit(first, last)
+        stream.used = now
+        if deposit.stream == _EXPRESS:
+            batch.stream = None
+            stream.last = number + batch.count - 1
+        else:
+            self.passing[number] = batch
+            stream.pending[number] = (batch.info.first, batch.info.last)
+        self._contents.hold(batch)
+        return number
+
+    def passed(self, batches: Sequence[Batch]) -> None:
+        """Forget passing batches that are settled to the end."""
+        for batch in batches:
+            if batch.open == 0 and self.passing.pop(batch.info.seq, None) is not None and batch.stream is not None:
+                batch.stream.pending.pop(batch.info.seq, None)
+
+    def store_passed(self, passed: StoredBatch, seq: int) -> list[Write]:
+        """The rows of a batch that was passing and is stored at `seq` after all."""
+        batch = self.passing.pop(passed.seq)
+        stream = batch.stream
+        assert stream is not None
+        old = batch.info
+        count_before, bytes_before = self._ever
+        info = StoredBatch(
+            seq,
+            old.source,
+            old.incarnation,
+            old.stream,
+            old.first,
+            old.count,
+            old.flags,
+            old.priority,
+            old.expires,
+            old.at,
+            old.origin,
+            old.body,
+            count_before,
+            bytes_before,
+        )
+        self._contents.keep(batch, info)
+        writes = self._enter(batch, stream)
+        stream.pending.pop(old.seq, None)
+        writes.append(Put(self._group, stream.key, seq, encode(stream.safe_row(self._ever))))
+        self._wait(seq, [batch])
+        return writes
+
+
+def _priority(value: int) -> int:
+    return min(max(value, 0), PRIORITY_COUNT - 1)
+
+
+def _strike(batch: Batch, stream: AdmittedStream) -> None:
+    """Settle the messages of a new batch that are duplicates."""
+    info = batch.info
+    if info.first > stream.ids.high:
+        return
+    at = info.first
+    for first, last in [*stream.missing(info.first, info.last), (info.last + 1, info.last)]:
+        for part in batch.carve(at - info.first, first - info.first, READY) if at < first else ():
+            part.state = DONE
+            batch.open -= part.count
+        at = last + 1
+    batch.compact()

@@ -1,0 +1,391 @@
+"""One mailbox at its owner: everything it decides, in memory; every durable fact a row (see `rows`).
+
+Owns: the whole state of one mailbox. Must not know: connections beyond a number, replication, other mailboxes.
+
+What moves it: batches (`admit`, then `store` or `hold`), confirmations of the group (`committed`), consumers
+(`attach`, `settle`, `give_back`, `detach`), transactions (`prepare`, `decide`), time (`expire`) and its own rows
+(`restore`, `page_in`). Writes that a method answers form ONE operation of the group and take one number unless said
+otherwise; the next operation must be appended after them. A mailbox whose group was lost is thrown away.
+
+Order: messages are delivered by priority, then in the order they were committed; priority is honoured among the
+messages in the window (config.window_bytes), what lies behind it on disk comes after. Express messages have no order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.mail.answers import (
+    Admission,
+    Decided,
+    Expired,
+    Piece,
+    Returned,
+    Settlement,
+    Statistics,
+    Verdict,
+)
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, DONE, HELD, OPEN, UNSAFE, BatchPart
+from causeway.core.mail.consumers import Consumer, Consumers
+from causeway.core.mail.contents import Contents, Tally
+from causeway.core.mail.intake import Intake
+from causeway.core.mail.participant import Participant
+from causeway.core.mail.rows import BATCH, VOLATILE_FROM, StoredBatch, TxId, number_of, parse
+from causeway.core.messages import Deliver, Deposit, TxPrepare
+from causeway.errors import Code
+from causeway.store.base import Row, Write
+from causeway.types import Flag, Instant, Key, Span
+from causeway.wire.body import cut
+
+__all__ = [
+    "VOLATILE_FROM",
+    "Admission",
+    "Decided",
+    "Expired",
+    "Mailbox",
+    "Piece",
+    "Returned",
+    "Settlement",
+    "Statistics",
+    "StoredBatch",
+    "TxId",
+    "Verdict",
+]
+
+_REDELIVERED = int(Flag.REDELIVERED)
+_NUMBER_MAX = (1 << 63) - 1
+
+
+class Mailbox:
+    """State of one mailbox."""
+
+    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "config", "key", "name")
+
+    def __init__(self, name: str, key: Key, config: BrokerConfig) -> None:
+        self.name = name
+        self.key = key
+        self.config = config
+        self._contents = Contents(key, config.window_bytes)
+        self._intake = Intake(key, config, self._contents)
+        self._participant = Participant(key, self._contents, self._intake)
+        self._consumers = Consumers()
+
+    # Rebuilding and paging -------------------------------------------------------------------------------------
+    def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
+        """Rebuild a new mailbox from its rows: all that are not batches, and the batches below `next`.
+
+        Whatever is found may have been delivered before. Afterwards `prepared()` and `condemned()` say what to ask
+        and to send again, and `next_expiry()` whether rows are to be tidied.
+        """
+        parsed = parse(rows)
+        for number, marks in parsed.marks:
+            self._contents.backlog.mark(number, marks)
+        self._participant.restore(parsed.prepared)
+        last, ever = self._intake.restore(parsed.seen)
+        _, cut_at = self._load(parsed.batches, self.config.window_bytes)
+        start = cut_at or next
+        if start is not None:
+            self._contents.backlog.open(number_of(start), last, ever)
+        self._contents.page_done(None)
+
+    def page_wanted(self) -> tuple[bytes, bytes] | None:
+        """The range of keys (start, stop) to load now, if any; asked for once, until `page_in` has answered it."""
+        contents = self._contents
+        if not contents.backlog.is_open:
+            return None
+        drained = contents.memory_bytes * 2 < self.config.window_bytes
+        # Consumers may hold the whole window unsettled and wait for more: then memory goes up to their credit.
+        starved = contents.lanes.count == 0 and self._consumers.has_room()
+        if not drained and not starved:
+            return None
+        return contents.backlog.ask(next(iter(self._intake.pending), None))
+
+    def page_in(self, rows: Sequence[Row], next: bytes | None) -> list[StoredBatch]:  # noqa: A002
+        """Take the rows found; `next` is where the page ended, None when the range did.
+
+        Answers the condemned messages among them. A load that failed is answered with no rows and its own start.
+        What has expired on disk is in the window for a moment, never delivered, and reported by `expire`.
+        """
+        dead, cut_at = self._load([row for row in rows if row.key[:1] == BATCH], self.config.window_bytes // 2)
+        start = cut_at or next
+        self._contents.page_done(number_of(start) if start is not None and start[:1] == BATCH else None)
+        return dead
+
+    def _load(self, rows: Sequence[Row], bytes_max: int) -> tuple[list[StoredBatch], bytes | None]:
+        """Take batch rows up to a cost in memory, at least one; the condemned among them, and where it stopped.
+
+        The store counts bytes of rows; small batches cost more in memory.
+        """
+        locks = self._participant.locks()
+        dead: list[StoredBatch] = []
+        for at, row in enumerate(rows):
+            if at and bytes_max <= 0:
+                return dead, row.key
+            bytes_max -= len(row.value) + BATCH_OVERHEAD_BYTES
+            fresh = self._intake.is_fresh(number_of(row.key))
+            batch = self._contents.load(row, locks, redelivered=not fresh)
+            if batch is not None and batch.marked:
+                dead += [batch.piece(part.start, part.stop) for part in batch.parts if part.state == DEAD]
+        return dead, None
+
+    # Sending ---------------------------------------------------------------------------------------------------
+    def admit(self, deposit: Deposit, size: int = 0) -> Admission:
+        """What to do with a recoverable or transactional batch of `size` bytes; changes nothing."""
+        return self._intake.admit(deposit, size)
+
+    def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int = 0) -> list[Write]:
+        """The operation at `seq` that stores what `admit` found new; it takes deposit.count - skip numbers.
+
+        Never while batches of the same stream are passing: `unpass` and `store_passed` come first.
+        """
+        return self._intake.store(deposit, body, seq, now, skip)
+
+    def committed(self, seq: int) -> StoredBatch | None:
+        """The operation at `seq` is on all members. To be called for every operation.
+
+        Answers the batch to acknowledge (first..last, to its origin) when it was a store, None for all others.
+        """
+        self._participant.committed(seq)
+        return self._intake.committed(seq)
+
+    def hold(self, deposit: Deposit, body: bytes, now: Instant) -> int | None:
+        """Keep an express batch in memory, or let another one pass (after `admit` said NEW and `can_pass`).
+
+        Answers its number, 0 when everything in it is a duplicate, None when it does not fit into memory.
+        """
+        return self._intake.hold(deposit, body, now)
+
+    def can_pass(self) -> bool:
+        """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
+        contents = self._contents
+        return (
+            contents.lanes.count == 0
+            and not self._intake.pending
+            and not contents.backlog.is_open
+            and self._consumers.has_room()
+        )
+
+    def passing(self) -> Instant | None:
+        """When the oldest batch came that is passing, None when none is."""
+        for batch in self._intake.passing.values():
+            return batch.info.at
+        return None
+
+    def unpass(self) -> list[StoredBatch]:
+        """All passing batches in order; each goes to `store_passed`, in this order and in this turn."""
+        return [batch.info for batch in self._intake.passing.values()]
+
+    def store_passed(self, batch: StoredBatch, seq: int) -> list[Write]:
+        """The operation at `seq` that stores a passing batch; it takes batch.count numbers.
+
+        A consumer that holds it keeps it, and may settle it under its old number.
+        """
+        return self._intake.store_passed(batch, seq)
+
+    # Consuming -------------------------------------------------------------------------------------------------
+    def attach(self, conn: int, consumer: int, credit: int, now: Instant) -> None:
+        """A consumer wants messages, or wants another credit."""
+        self._consumers.attach(conn, consumer, credit)
+
+    def detach(self, conn: int, consumer: int) -> list[Write]:
+        """A consumer is gone: what it held goes back to its place, and counts as given back."""
+        found = self._consumers.remove(conn, consumer)
+        tally = Tally()
+        if found is not None:
+            for part in list(found.held.values()):
+                self._contents.give_back(part, 0, tally)
+        return self._flush(tally)
+
+    def detach_conn(self, conn: int) -> list[Write]:
+        """A connection is gone, with all its consumers."""
+        writes: list[Write] = []
+        for consumer in self._consumers.of_conn(conn):
+            writes += self.detach(conn, consumer)
+        return writes
+
+    def consumers(self) -> list[tuple[int, int]]:
+        """(conn, consumer) of all, in the order they attached."""
+        return self._consumers.names()
+
+    def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[tuple[int, Deliver, bytes]]:
+        """Everything deliverable now, in order: connection, head, body."""
+        sent: list[tuple[int, Deliver, bytes]] = []
+        contents, consumers = self._contents, self._consumers
+        lanes = contents.lanes
+        if lanes.count == 0:
+            return sent
+        able = consumers.able(clogged)
+        turn = 0
+        while able:
+            part = lanes.take()
+            if part is None:
+                break
+            batch = part.batch
+            if 0 < batch.info.expires <= now:
+                continue  # stays ready, without an entry, until `expire` reports it
+            turn %= len(able)
+            consumer = able[turn]
+            count = part.stop - part.start
+            take = min(count, consumer.credit - consumer.unsettled)
+            if len(able) > 1 and lanes.waiting(batch.info.priority) + 1 < len(able):
+                # Fewer batches than consumers: everybody gets a share. Otherwise whole batches go round.
+                take = min(take, -(-count // len(able)))
+            if take < count:
+                contents.adopt(batch.split(batch.index(part.start), part.start + take))
+            contents.give(part, consumer)
+            consumers.serve(consumer)
+            sent.append(self._deliver(part, consumer))
+            if consumer.unsettled < consumer.credit:
+                turn += 1
+            else:
+                del able[turn]
+        return sent
+
+    def _deliver(self, part: BatchPart, consumer: Consumer) -> tuple[int, Deliver, bytes]:
+        batch = part.batch
+        info = batch.info
+        count = part.stop - part.start
+        flags = info.flags
+        if part.deliveries or batch.redelivered:
+            flags |= _REDELIVERED
+        head = Deliver(
+            self.name,
+            consumer.id,
+            info.seq + part.start,
+            info.source,
+            info.incarnation,
+            info.stream,
+            info.first + part.start,
+            count,
+            flags,
+            info.priority,
+            part.deliveries,
+        )
+        body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
+        return consumer.conn, head, body
+
+    def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
+        """An application is done with messages, whether it still holds them here or held them before a failure.
+
+        Numbers that are unknown, settled, locked by a transaction or condemned are ignored.
+        """
+        return self._settle(spans, OPEN)
+
+    def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
+        """The dead-letter mailbox has these condemned messages."""
+        return self._settle(spans, DEAD)
+
+    def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
+        tally = Tally()
+        self._contents.settle(spans, mask, tally)
+        return Settlement(self._flush(tally), tally.pieces)
+
+    def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
+        """A consumer does not want messages it holds: to their place again, or condemned when that came too often."""
+        found = self._consumers.find(conn, consumer)
+        tally = Tally()
+        dead: list[StoredBatch] = []
+        if found is not None:
+            for first, last in spans:
+                for part in self._contents.select(first, last, HELD):
+                    if part.holder is found:
+                        self._contents.give_back(part, self.config.deliveries_max, tally)
+                        if part.state == DEAD:
+                            dead.append(part.batch.piece(part.start, part.stop))
+        return Returned(self._flush(tally), dead)
+
+    def condemned(self) -> list[StoredBatch]:
+        """All messages in memory that wait for the dead-letter mailbox."""
+        return [part.batch.piece(part.start, part.stop) for part in self._parts(0) if part.state == DEAD]
+
+    def _flush(self, tally: Tally) -> list[Write]:
+        writes = self._contents.flush(tally)
+        if self._intake.passing:
+            self._intake.passed(list(tally.touched.values()))
+        return writes
+
+    # Time and looking ------------------------------------------------------------------------------------------
+    def expire(self, now: Instant) -> Expired:
+        """Settle what waits and has outlived its time. May answer only writes: rows to be tidied."""
+        tally = Tally()
+        self._contents.expire(now, tally)
+        return Expired(self._flush(tally), tally.pieces)
+
+    def next_expiry(self) -> Instant | None:
+        """When to call `expire`; 0 is at once."""
+        return self._contents.next_expiry()
+
+    def browse(self, after: int, limit: int) -> list[tuple[StoredBatch, int, int]]:
+        """Up to `limit` messages in memory with numbers above `after`, as (stretch, number, deliveries), in order."""
+        found: list[tuple[StoredBatch, int, int]] = []
+        for part in self._parts(after + 1):
+            if limit <= 0:
+                break
+            if part.state & (DONE | UNSAFE):
+                continue
+            seq = part.batch.info.seq
+            start = max(part.start, after + 1 - seq)
+            stop = min(part.stop, start + limit)
+            if start < stop:
+                found.append((part.batch.piece(start, stop), seq + start, part.deliveries))
+                limit -= stop - start
+        return found
+
+    def _parts(self, first: int) -> Iterator[BatchPart]:
+        """All parts in memory with numbers from `first` on, by number."""
+        for shelf in (self._contents.stored, self._contents.volatile):
+            for number, batch in shelf.covering(first, _NUMBER_MAX):
+                if number == batch.info.seq:
+                    yield from batch.parts
+
+    # Transactions ----------------------------------------------------------------------------------------------
+    def obstacle(self, tx: TxPrepare, size: int) -> tuple[Code, str] | None:
+        """Why a part with `size` bytes of sends cannot be prepared; None when it can or is."""
+        return self._participant.obstacle(tx, size)
+
+    def prepare(self, tx: TxPrepare, body: bytes, seq: int, now: Instant) -> list[Write]:
+        """The operation at `seq` that holds a transaction's part; `body` has the bodies of its sends in a row.
+
+        Only when there is no `obstacle`. No writes when it is held already, or was carried out, or is outdated.
+        """
+        return self._participant.prepare(tx, body, seq, now)
+
+    def prepared_at(self, txid: TxId) -> int | None:
+        """The operation that prepares it, while that is not committed; None when it is, or nothing is held."""
+        return self._participant.prepared_at(txid)
+
+    def decide(self, txid: TxId, seq: int, now: Instant, *, committed: bool) -> Decided:
+        """The operation at `seq` that carries out a decision; no writes when the transaction is not held."""
+        return self._participant.decide(txid, seq, now, committed=committed)
+
+    def prepared(self) -> list[TxId]:
+        """All transactions in doubt."""
+        return self._participant.names()
+
+    def empty(self) -> bool:
+        """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
+        contents = self._contents
+        return (
+            not len(contents.stored)
+            and not len(contents.volatile)
+            and not self._intake.pending
+            and not contents.backlog.is_open
+            and not len(self._participant)
+        )
+
+    def statistics(self) -> Statistics:
+        """How much there is."""
+        contents, intake = self._contents, self._intake
+        oldest = [batch.info.at for batch in (contents.stored.first(), contents.volatile.first()) if batch is not None]
+        return Statistics(
+            stored_count=intake.stored_count(),
+            stored_bytes=intake.stored_bytes(),
+            volatile_count=contents.volatile_count,
+            volatile_bytes=contents.volatile_bytes,
+            memory_bytes=contents.memory_bytes + contents.volatile_bytes,
+            consumers=len(self._consumers),
+            unsettled=self._consumers.unsettled(),
+            prepared=len(self._participant),
+            oldest=min(oldest, default=None),
+        )

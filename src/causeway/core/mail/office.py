@@ -1,0 +1,378 @@
+"""The owner's side: the mailboxes whose groups this broker owns, their consumers, and what they answer.
+
+Owns: one Box per owned mailbox; turns a mailbox's answers into operations and messages.
+Must not know: routing, how operations are replicated, connections beyond their numbers.
+Stimuli: batches, consumers, committed operations, ownership won and lost, time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.deadlines import Deadlines
+from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
+from causeway.core.machine import Turn
+from causeway.core.mail.box import Box, Done
+from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
+from causeway.core.mail.parts import DOUBT, Parts
+from causeway.core.mail.replies import Replies
+from causeway.core.mail.rows import VOLATILE_FROM
+from causeway.core.mail.tracer import Tracer
+from causeway.core.mail.views import browsed, described
+from causeway.core.messages import (
+    Attach,
+    Attached,
+    Browse,
+    Confirmed,
+    Deposit,
+    Detach,
+    Moved,
+    Resend,
+    Return,
+    Settle,
+    Settled,
+    TxDecide,
+    TxPrepare,
+)
+from causeway.core.messages.groups import Config
+from causeway.core.ports import Courier, Groups
+from causeway.errors import Code
+from causeway.limits import CREDIT_MAX
+from causeway.store.base import Write
+from causeway.trace import Step
+from causeway.types import Instant, Key, ServiceClass, key_of
+
+PASS_FACTOR = 5
+"""A batch let through to an online application is stored after all when it is unsettled after so many retries."""
+
+
+class Office:
+    """All owned mailboxes."""
+
+    def __init__(self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier) -> None:
+        self._config = config
+        self._tracer = Tracer(config.name)
+        self._replies = Replies(courier, self._tracer)
+        self._parts = Parts(me, groups, courier, self._append, self._replies)
+        self._groups = groups
+        self._courier = courier
+        self.boxes: dict[Key, Box] = {}
+        self._dirty: dict[Key, None] = {}
+        self._deadlines: Deadlines[Key] = Deadlines()
+        self._conns: dict[int, dict[Key, None]] = {}
+        self.bury: list[tuple[str, Config, StoredBatch]] = []
+        """Messages for dead-letter mailboxes, drained by the node."""
+        self._passes = config.durability == "memory"
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> Box:
+        """Rebuild the mailbox from the rows of its group."""
+        mailbox = Mailbox(event.config.name, event.group, self._config)
+        mailbox.restore(event.rows, event.next)
+        box = self.boxes[event.group] = Box(mailbox, event.config)
+        self.bury += [(mailbox.name, event.config, batch) for batch in mailbox.condemned()]
+        if mailbox.prepared():
+            self._deadlines.set(event.group, turn.now + self._config.retry)
+        self.touch(event.group)
+        return box
+
+    def on_ownership_resumed(self, turn: Turn, group: Key, config: Config) -> None:
+        """A new epoch, still ours: carry out what had to wait."""
+        box = self.boxes.get(group)
+        if box is None:
+            return
+        box.config = config
+        for conn in list(box.gone):
+            self._detach_conn(turn, box, conn)
+        self.touch(group)
+
+    def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
+        """Send consumers and senders to the new owner."""
+        box = self.boxes.pop(event.group, None)
+        self._deadlines.cancel(event.group)
+        if box is None:
+            return
+        peer = next((m.peer for m in event.config.members if m.peer.id == event.config.owner), None)
+        for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
+            turn.send(conn, Moved(box.mailbox.name, peer, Code.NOT_OWNER, "the mailbox has moved"))
+            self._conns.get(conn, {}).pop(event.group, None)
+        for deposits in box.senders.values():
+            for deposit in deposits:
+                self._replies.reject(turn, deposit, Code.NOT_OWNER, "the mailbox has moved")
+
+    def touch(self, group: Key) -> None:
+        """Look at the mailbox again at the end of the turn."""
+        self._dirty[group] = None
+
+    # Batches ---------------------------------------------------------------------------------------------------
+    def deposit(self, turn: Turn, group: Key, head: Deposit, body: bytes) -> bool:
+        """Take a batch; False when it must wait until we may write."""
+        box = self.boxes[group]
+        mailbox = box.mailbox
+        if head.stream == ServiceClass.EXPRESS:
+            number = mailbox.hold(head, body, turn.now)
+            if number is None:
+                self._replies.reject(
+                    turn, head, Code.MAILBOX_FULL, f"mailbox {mailbox.name!r} holds its maximum in memory"
+                )
+                return True
+            self._replies.accept(turn, head)
+            self._dirty[group] = None
+            return True
+        if not self._groups.serving(group):
+            return False
+        admission = mailbox.admit(head, len(body))
+        verdict = admission.verdict
+        if verdict == Verdict.NEW:
+            self._take(turn, box, head, body, admission.skip)
+        elif verdict == Verdict.DUPLICATE:
+            self._tracer.deposit(turn, Step.DUPLICATE, head)
+            if admission.pending:
+                box.senders.setdefault(admission.seq, []).append(head)
+            else:
+                self._replies.accept(turn, head)
+        elif verdict == Verdict.GAP:
+            resend = Resend(head.source, head.incarnation, head.dest, head.stream, admission.after)
+            self._courier.answer(turn, head.origin, resend)
+        else:
+            self._replies.reject(turn, head, Code.MAILBOX_FULL, f"mailbox {mailbox.name!r} has reached its bound")
+        return True
+
+    def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
+        mailbox, group = box.mailbox, box.mailbox.key
+        if self._passes and mailbox.can_pass():
+            number = mailbox.hold(head, body, turn.now)
+            if number:
+                box.senders.setdefault(number, []).append(head)
+                self._schedule(turn, group, box)
+                self.touch(group)
+                return
+        self._store_passing(turn, box)
+        seq = self._groups.position(group)
+        writes = mailbox.store(head, body, seq, turn.now, skip)
+        box.senders.setdefault(seq, []).append(head)
+        self._append(turn, box, writes, head.count - skip, None)
+
+    def _store_passing(self, turn: Turn, box: Box) -> None:
+        """What was let through and not settled yet goes into the group, in order, before anything newer."""
+        for batch in box.mailbox.unpass():
+            seq = self._groups.position(box.mailbox.key)
+            writes = box.mailbox.store_passed(batch, seq)
+            waiting = box.senders.pop(batch.seq, [])
+            box.senders.setdefault(seq, []).extend(waiting)
+            self._append(turn, box, writes, batch.count, None)
+
+    def _append(self, turn: Turn, box: Box, writes: Sequence[Write], span: int, done: Done | None) -> None:
+        group = box.mailbox.key
+        seq = self._groups.position(group)
+        ticket = self._groups.append(turn, group, writes, span)
+        box.done[ticket] = (seq, done)
+
+    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
+        """An operation is on all copies: acknowledge, confirm, deliver."""
+        box = self.boxes.get(group)
+        entry = box.done.pop(ticket, None) if box is not None else None
+        if box is None or entry is None:
+            return
+        seq, done = entry
+        batch = box.mailbox.committed(seq)
+        heads = box.senders.pop(seq, ())
+        for head in heads:
+            self._replies.accept(turn, head)
+        if batch is not None:
+            self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch)
+            if not heads:
+                # It passed first, and part of it was settled on the way: whoever waits waits for what is left.
+                self._replies.accept_batch(turn, box.mailbox.name, batch)
+        if done is not None:
+            done(turn)
+        self._dirty[group] = None
+
+    # Consumers -------------------------------------------------------------------------------------------------
+    def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> None:
+        """A consumer arrives (the mailbox is ours)."""
+        group = key_of(head.mailbox)
+        box = self.boxes[group]
+        box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
+        self._conns.setdefault(conn, {})[group] = None
+        turn.send(conn, Attached(head.mailbox, head.consumer))
+        if name == head.mailbox:
+            while box.notices:
+                turn.send(conn, box.notices.popleft())
+        self.touch(group)
+
+    def detach(self, turn: Turn, conn: int, head: Detach) -> None:
+        """A consumer leaves (we may write)."""
+        group = key_of(head.mailbox)
+        box = self.boxes[group]
+        self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+        self.touch(group)
+
+    def settle(self, turn: Turn, conn: int, head: Settle) -> None:
+        """The application is done with messages (we may write, or only express ones are meant)."""
+        group = key_of(head.mailbox)
+        box = self.boxes[group]
+        settlement = box.mailbox.settle(conn, head.consumer, head.spans, turn.now)
+
+        def done(turn: Turn) -> None:
+            if any(first < VOLATILE_FROM for first, _ in head.spans):
+                turn.send(conn, Settled(head.mailbox, head.consumer, head.spans))
+            if settlement.confirm:
+                self._replies.confirm(turn, box, settlement.confirm)
+
+        self._write(turn, box, settlement.writes, done)
+        self._dirty[group] = None
+
+    def give_back(self, turn: Turn, conn: int, head: Return) -> None:
+        """The application returns messages (we may write)."""
+        group = key_of(head.mailbox)
+        box = self.boxes[group]
+        # Its count, and perhaps its way to the dead letters, must outlive us.
+        self._store_passing(turn, box)
+        returned = box.mailbox.give_back(conn, head.consumer, head.spans, turn.now)
+        self._write(turn, box, returned.writes, None)
+        self.bury += [(box.mailbox.name, box.config, batch) for batch in returned.dead]
+        self.touch(group)
+
+    def buried(self, turn: Turn, mailbox: str, first: int, last: int) -> None:
+        """The dead-letter mailbox has these numbers: they are settled here."""
+        group = key_of(mailbox)
+        box = self.boxes.get(group)
+        if box is None or not self._groups.serving(group):
+            return  # condemned messages are buried again by the next owner, and known there by their numbers
+        settlement = box.mailbox.settle_numbers([(first, last)])
+        self._write(turn, box, settlement.writes, lambda turn: self._replies.confirm(turn, box, settlement.confirm))
+
+    def browse(self, turn: Turn, conn: int, head: Browse) -> None:
+        """Show messages without taking them."""
+        turn.send(conn, *browsed(self.boxes[key_of(head.mailbox)].mailbox, head))
+
+    def on_client_gone(self, turn: Turn, conn: int) -> None:
+        """All its consumers are gone; what they held goes to others."""
+        for group in self._conns.pop(conn, {}):
+            box = self.boxes.get(group)
+            if box is not None:
+                self._detach_conn(turn, box, conn)
+
+    def _detach_conn(self, turn: Turn, box: Box, conn: int) -> None:
+        group = box.mailbox.key
+        if not self._groups.serving(group):
+            box.gone[conn] = None
+            return
+        box.gone.pop(conn, None)
+        self._write(turn, box, box.mailbox.detach_conn(conn), None)
+        if box.mailbox.passing() is not None:
+            self._store_passing(turn, box)
+        self.touch(group)
+
+    def on_drained(self, conn: int) -> None:
+        """The connection takes messages again."""
+        for group in self._conns.get(conn, {}):
+            self.touch(group)
+
+    def notice(self, turn: Turn, head: Confirmed) -> None:
+        """A delivery confirmation for an application whose mailbox is ours; kept until it is back."""
+        box = self.boxes.get(key_of(head.source))
+        if box is not None:
+            box.notices.append(head)
+
+    # Transactions, the holding side ----------------------------------------------------------------------------
+    def on_prepare(self, turn: Turn, group: Key, head: TxPrepare, body: bytes) -> None:
+        """Hold a part ready, invisible (we may write)."""
+        if any(part.spans for part in head.settles):
+            # A lock must outlive us: what only passes through our memory gets a number of the group first.
+            self._store_passing(turn, self.boxes[group])
+        self._parts.prepare(turn, self.boxes[group], head, body)
+        self._deadlines.set_if_unset(group, turn.now + DOUBT)
+        self.touch(group)
+
+    def on_decide(self, turn: Turn, group: Key, head: TxDecide) -> None:
+        """Carry out a decision (we may write)."""
+        self._parts.decide(turn, self.boxes[group], head)
+        self.touch(group)
+
+    # Time and paging -------------------------------------------------------------------------------------------
+    def on_page(self, turn: Turn, event: PageLoaded) -> None:
+        """More of a long mailbox is in memory."""
+        box = self.boxes.get(event.group)
+        if box is not None and box.loading:
+            box.loading = False
+            dead = box.mailbox.page_in(event.rows, event.next)
+            self.bury += [(box.mailbox.name, box.config, batch) for batch in dead]
+            self.touch(event.group)
+
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Expiry, and batches that passed too long unsettled."""
+        for group in self._deadlines.pop_due(turn.now):
+            box = self.boxes.get(group)
+            if box is None:
+                continue
+            if not self._groups.serving(group):
+                self._deadlines.set(group, turn.now + self._config.retry)
+                continue
+            since = box.mailbox.passing()
+            if since is not None and turn.now - since >= PASS_FACTOR * self._config.retry:
+                self._store_passing(turn, box)
+            expiry = box.mailbox.next_expiry()
+            if expiry is not None and expiry <= turn.now:
+                expired = box.mailbox.expire(turn.now)
+                self._write(turn, box, expired.writes, None)
+                for piece in expired.pieces:
+                    self._tracer.kept(turn, Step.EXPIRED, box.mailbox.name, piece)
+            if box.mailbox.prepared():
+                self._parts.ask(turn, box)
+                self._deadlines.set_if_unset(group, turn.now + DOUBT)
+            self.touch(group)
+
+    def flush(self, turn: Turn) -> None:
+        """End of the turn: deliver, page and set timers for every mailbox that was touched."""
+        if not self._dirty:
+            return
+        dirty, self._dirty = self._dirty, {}
+        clogged = self._courier.clogged
+        for group in dirty:
+            box = self.boxes.get(group)
+            if box is None:
+                continue
+            for conn, head, body in box.mailbox.pump(turn.now, clogged):
+                turn.send(conn, head, body)
+                self._tracer.delivery(turn, head)
+            wanted = box.mailbox.page_wanted()
+            if wanted is not None and not box.loading:
+                box.loading = True
+                self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
+            self._schedule(turn, group, box)
+
+    def _schedule(self, turn: Turn, group: Key, box: Box) -> None:
+        expiry = box.mailbox.next_expiry()
+        since = box.mailbox.passing()
+        if since is not None:
+            late = since + PASS_FACTOR * self._config.retry
+            expiry = late if expiry is None else min(expiry, late)
+        if expiry is not None:
+            self._deadlines.set(group, max(expiry, turn.now))
+
+    # Answers ---------------------------------------------------------------------------------------------------
+    def refuse_pending(self, turn: Turn, group: Key, code: Code, detail: str) -> None:
+        """Tell the senders of unconfirmed batches that nobody can acknowledge them now."""
+        box = self.boxes.get(group)
+        if box is not None:
+            for deposits in box.senders.values():
+                for head in deposits:
+                    self._replies.reject(turn, head, code, detail)
+            box.senders.clear()
+
+    def _write(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:
+        """Append when there is something durable to say, else go on at once."""
+        if writes:
+            self._append(turn, box, writes, 1, done)
+        elif done is not None:
+            done(turn)
+
+    def statistics(self) -> list[dict[str, object]]:
+        """One entry per owned mailbox."""
+        return [described(box.mailbox) for box in self.boxes.values()]

@@ -1,0 +1,304 @@
+"""The source's side: a copy of every batch an application sent through this broker, until it is acknowledged.
+
+Owns: the copies, their order per stream, and when to send them again (PBM section 2.3: the source broker keeps a copy).
+Must not know: who owns a mailbox (the courier does), what an acknowledgement means.
+Stimuli: batches of our clients, answers of owners, lost links, time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import islice
+
+import msgspec
+
+from causeway.config import BrokerConfig
+from causeway.core.deadlines import Deadlines
+from causeway.core.effects import Pause
+from causeway.core.machine import Turn
+from causeway.core.mail.tracer import Tracer
+from causeway.core.messages import Accepted, Deposit, Rejected, Resend
+from causeway.core.ports import Courier
+from causeway.errors import Code, ConfigError
+from causeway.limits import BATCH_COUNT_MAX, OUTBOX_BYTES_PER_CLIENT_MAX, check_name
+from causeway.trace import Step
+from causeway.types import Duration, Flag, Instant, ServiceClass
+from causeway.wire import body as bodies
+
+StreamId = tuple[str, int, str, int]
+"""Source, incarnation, destination, service class."""
+
+WINDOW = 512
+"""Batches of one stream on their way at once; the rest waits here, so that an owner is never flooded by one source."""
+
+RESEND_MAX = 64
+"""Batches of one stream sent again at once."""
+
+COPY_OVERHEAD = 512
+"""Bytes a copy costs beside its body: many small batches must hit the bound as well."""
+
+SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
+"""Refusals the source broker waits out itself; others are the application's to hear."""
+
+NAMES_MAX = 10_000
+RELIABLE = int(Flag.RELIABLE)
+
+
+@dataclass(slots=True)
+class Copy:
+    """A batch not yet acknowledged."""
+
+    head: Deposit
+    body: bytes
+
+    @property
+    def last(self) -> int:
+        return self.head.first + self.head.count - 1
+
+
+@dataclass(slots=True)
+class Stream:
+    """Batches of one source to one destination in one class."""
+
+    conn: int
+    """The client that sends it; 0 for this broker itself (dead letters)."""
+    sent: dict[int, Copy] = field(default_factory=dict)
+    """On their way, by first id, oldest first."""
+    queue: deque[Copy] = field(default_factory=deque)
+    """Behind the window."""
+    newest: int = 0
+    """First id of the newest batch kept."""
+    dropped: int = 0
+    """Ids from here on were refused and handed back to the application, which will send them again; 0 = none."""
+    wait: Duration = 0
+    resent: Instant = -1
+
+
+class Outbox:
+    """All streams that enter the network here."""
+
+    def __init__(self, config: BrokerConfig, me: bytes, name: str, courier: Courier) -> None:
+        self._config = config
+        self._me = me
+        self._tracer = Tracer(name)
+        self._courier = courier
+        self._streams: dict[StreamId, Stream] = {}
+        self._by_conn: dict[int, dict[StreamId, None]] = {}
+        self._bytes: dict[int, int] = {}
+        self._paused: dict[int, None] = {}
+        self._deadlines: Deadlines[StreamId] = Deadlines()
+        self._names: dict[str, None] = {}
+        self.taken = 0
+
+    # From clients ----------------------------------------------------------------------------------------------
+    def take(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
+        """A batch from a client of ours: keep a copy if it wants an answer, and send it on its way."""
+        fault = self._fault(head, body)
+        if fault is not None:
+            turn.send(conn, _rejected(head, Code.BAD_FIELD, fault))
+            return
+        self.taken += 1
+        head = msgspec.structs.replace(head, origin=self._me)
+        self._tracer.deposit(turn, Step.SENT, head)
+        if head.flags & RELIABLE or head.stream == ServiceClass.TRANSACTIONAL:
+            self._keep(turn, conn, head, body)
+        else:
+            self._courier.post(turn, head.dest, head, body)
+
+    def _keep(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
+        """Hold a copy, and send it as soon as the window allows."""
+        key = (head.source, head.incarnation, head.dest, head.stream)
+        stream = self._streams.get(key)
+        if stream is None or stream.conn != conn:
+            if stream is not None:
+                self._drop(turn, key, stream)
+            stream = self._streams[key] = Stream(conn)
+            self._by_conn.setdefault(conn, {})[key] = None
+        if head.first <= stream.newest:
+            if head.first not in stream.sent and not any(c.head.first == head.first for c in stream.queue):
+                self._courier.post(turn, head.dest, head, body)
+            return  # the client sends again what it has not heard of: we are at it
+        stream.newest = head.first
+        if head.first <= stream.dropped:
+            stream.dropped = 0
+        copy = Copy(head, body)
+        held = self._bytes.get(conn, 0) + len(body) + COPY_OVERHEAD
+        self._bytes[conn] = held
+        if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
+            self._paused[conn] = None
+            turn.effects.pauses.append(Pause(conn, True))
+        self._deadlines.set_if_unset(key, turn.now + self._config.retry)
+        if stream.queue or len(stream.sent) >= WINDOW:
+            stream.queue.append(copy)
+        else:
+            stream.sent[head.first] = copy
+            self._courier.post(turn, head.dest, head, body)
+
+    def _fault(self, head: Deposit, body: bytes) -> str | None:
+        """What is wrong with a batch, or None."""
+        try:
+            for field_name, value in (("source", head.source), ("dest", head.dest)):
+                if value not in self._names:
+                    check_name(field_name, value)
+                    if len(self._names) >= NAMES_MAX:
+                        self._names.clear()
+                    self._names[value] = None
+        except ConfigError as error:
+            return str(error)
+        if not 0 <= head.stream <= ServiceClass.TRANSACTIONAL:
+            return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
+        if not 1 <= head.count <= BATCH_COUNT_MAX:
+            return f"count={head.count}: a batch holds 1 to {BATCH_COUNT_MAX} messages"
+        if head.first < 1 or not 0 <= head.follows < head.first:
+            return f"first={head.first}, follows={head.follows}: ids start at 1 and rise"
+        if not 0 <= head.priority <= 9:
+            return f"priority={head.priority}: must lie in 0..9"
+        if head.ttl < 0:
+            return f"ttl={head.ttl}: must not be negative; 0 means for ever"
+        if not bodies.check(body, head.count):
+            return f"body: {len(body)} bytes do not match the length table of {head.count} messages"
+        return None
+
+    def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
+        """A batch of this broker itself: dead letters."""
+        head = msgspec.structs.replace(head, origin=self._me)
+        self._keep(turn, 0, head, body)
+
+    def on_client_gone(self, turn: Turn, conn: int) -> None:
+        """Its copies go with it: the application sends what it has not heard of through another broker."""
+        for key in list(self._by_conn.pop(conn, {})):
+            stream = self._streams.get(key)
+            if stream is not None and stream.conn == conn:
+                self._drop(turn, key, stream)
+        self._bytes.pop(conn, None)
+        self._paused.pop(conn, None)
+
+    # From owners -----------------------------------------------------------------------------------------------
+    def on_accepted(self, turn: Turn, head: Accepted) -> int | None:
+        """Forget the copies and tell the client; returns 0 when the batch was this broker's own."""
+        key = (head.source, head.incarnation, head.dest, head.stream)
+        stream = self._streams.get(key)
+        if stream is None:
+            return None
+        self._forget(turn, key, stream, head.first, head.last)
+        if stream.conn:
+            turn.send(stream.conn, head)
+        return stream.conn
+
+    def on_rejected(self, turn: Turn, head: Rejected) -> None:
+        """Try again later, or hand the refusal to the application together with all that stood behind it."""
+        key = (head.source, head.incarnation, head.dest, head.stream)
+        stream = self._streams.get(key)
+        if stream is None:
+            return
+        if head.code in SOON or not stream.conn:
+            stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
+            self._deadlines.set(key, turn.now + stream.wait)
+            return
+        held = [*stream.sent.values(), *stream.queue]
+        stream.sent = {c.head.first: c for c in stream.sent.values() if c.last < head.first}
+        stream.queue.clear()
+        for copy in held:
+            if copy.last >= head.first:
+                turn.send(stream.conn, _rejected(copy.head, Code(head.code), head.detail))
+                self._release(turn, stream.conn, copy)
+        stream.dropped = min(head.first, stream.dropped or head.first)
+        stream.newest = min(stream.newest, head.first - 1)
+        if not stream.sent:
+            self._deadlines.cancel(key)
+
+    def on_resend(self, turn: Turn, head: Resend) -> None:
+        """The owner misses something."""
+        key = (head.source, head.incarnation, head.dest, head.stream)
+        stream = self._streams.get(key)
+        if stream is None:
+            return
+        if stream.dropped and stream.conn:
+            turn.send(stream.conn, head)  # only the application has what is missing
+        pause = self._config.retry // 8
+        if stream.resent >= 0 and turn.now - stream.resent < pause:
+            self._deadlines.set(key, stream.resent + pause)
+        else:
+            self._resend(turn, key, stream)
+
+    def on_ways_changed(self, turn: Turn) -> None:
+        """A broker died or a mailbox moved: do not wait for the timers."""
+        for key, stream in self._streams.items():
+            if stream.sent:
+                stream.wait = 0
+                self._deadlines.set(key, turn.now + self._config.retry // 8)
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Send again what went unanswered."""
+        for key in self._deadlines.pop_due(turn.now):
+            stream = self._streams.get(key)
+            if stream is not None and stream.sent:
+                self._resend(turn, key, stream)
+
+    def _resend(self, turn: Turn, key: StreamId, stream: Stream) -> None:
+        stream.wait = min(max(stream.wait * 2, self._config.retry), self._config.retry * 8)
+        self._deadlines.set(key, turn.now + stream.wait)
+        stream.resent = turn.now
+        before = 0
+        for copy in list(islice(stream.sent.values(), RESEND_MAX)):
+            head = copy.head
+            follows = before
+            if not before and stream.dropped and head.follows >= stream.dropped:
+                follows = head.follows  # it was never acknowledged: the owner must not take this one first
+            if follows != head.follows:
+                head = copy.head = msgspec.structs.replace(head, follows=follows)
+            before = copy.last
+            self._courier.post(turn, head.dest, head, copy.body)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _forget(self, turn: Turn, key: StreamId, stream: Stream, first: int, last: int) -> None:
+        """An answer covers whole batches, one or several; what it covers in part stays until the rest is answered."""
+        progress = False
+        while first <= last:
+            copy = stream.sent.get(first)
+            if copy is None or copy.last > last:
+                break
+            del stream.sent[first]
+            self._release(turn, stream.conn, copy)
+            first = copy.last + 1
+            progress = True
+        while stream.queue and len(stream.sent) < WINDOW:
+            copy = stream.queue.popleft()
+            stream.sent[copy.head.first] = copy
+            self._courier.post(turn, copy.head.dest, copy.head, copy.body)
+        if not stream.sent:
+            self._deadlines.cancel(key)
+        elif progress:
+            stream.wait = 0
+            self._deadlines.set(key, turn.now + self._config.retry)
+
+    def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
+        held = self._bytes.get(conn, 0) - len(copy.body) - COPY_OVERHEAD
+        self._bytes[conn] = held
+        if conn in self._paused and held < OUTBOX_BYTES_PER_CLIENT_MAX // 2:
+            del self._paused[conn]
+            turn.effects.pauses.append(Pause(conn, False))
+
+    def _drop(self, turn: Turn, key: StreamId, stream: Stream) -> None:
+        for copy in (*stream.sent.values(), *stream.queue):
+            self._release(turn, stream.conn, copy)
+        self._deadlines.cancel(key)
+        del self._streams[key]
+
+    def statistics(self) -> dict[str, int]:
+        """How much waits for an acknowledgement."""
+        return {
+            "streams": len(self._streams),
+            "batches": sum(len(s.sent) + len(s.queue) for s in self._streams.values()),
+            "bytes": sum(self._bytes.values()),
+        }
+
+
+def _rejected(head: Deposit, code: Code, detail: str) -> Rejected:
+    last = head.first + head.count - 1
+    return Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)

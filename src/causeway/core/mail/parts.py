@@ -1,0 +1,86 @@
+"""Atomic transactions, the holding side: mailboxes we own hold their parts ready and carry out what was decided.
+
+Owns: the conversation with the coordinator. Must not know: how a decision is made (Coordinator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from causeway.core.machine import Turn
+from causeway.core.mail.box import Box, Done
+from causeway.core.mail.replies import Replies
+from causeway.core.mail.rows import TxId
+from causeway.core.messages import TxAsk, TxDecide, TxDone, TxPrepare, TxPrepared
+from causeway.core.ports import Courier, Groups
+from causeway.store.base import Write
+from causeway.types import SECOND
+
+DOUBT = 2 * SECOND
+"""A part held for so long without a decision makes us ask for it."""
+
+Append = Callable[[Turn, Box, Sequence[Write], int, Done | None], None]
+
+
+class Parts:
+    """Parts of transactions in the mailboxes of one office. All methods but `ask` need a group that may be written."""
+
+    def __init__(self, me: bytes, groups: Groups, courier: Courier, append: Append, replies: Replies) -> None:
+        self._me = me
+        self._groups = groups
+        self._courier = courier
+        self._append = append
+        self._replies = replies
+
+    def prepare(self, turn: Turn, box: Box, head: TxPrepare, body: bytes) -> None:
+        """Hold a part ready, invisible."""
+        mailbox = box.mailbox
+        obstacle = mailbox.obstacle(head, len(body))
+        if obstacle is not None:
+            self._courier.answer(turn, head.origin, _prepared(head, *obstacle))
+            return
+        writes = mailbox.prepare(head, body, self._groups.position(box.mailbox.key), turn.now)
+
+        def done(turn: Turn) -> None:
+            self._courier.answer(turn, head.origin, _prepared(head))
+
+        txid = TxId(head.source, head.incarnation, head.number, head.attempt)
+        if writes:
+            self._append(turn, box, writes, 1, done)
+        elif mailbox.prepared_at(txid) is None:
+            done(turn)
+
+    def decide(self, turn: Turn, box: Box, head: TxDecide) -> None:
+        """Carry out a decision."""
+        txid = TxId(head.source, head.incarnation, head.number, head.attempt)
+        if box.mailbox.prepared_at(txid) is not None:
+            return  # its own preparation is still on its way to the copies; the coordinator says it again
+
+        def done(turn: Turn) -> None:
+            answer = TxDone(head.source, head.incarnation, head.number, head.attempt, head.mailbox)
+            self._courier.answer(turn, head.origin, answer)
+
+        self._carry_out(turn, box, txid, done, committed=head.committed)
+
+    def _carry_out(self, turn: Turn, box: Box, txid: TxId, done: Done | None, *, committed: bool) -> None:
+        decided = box.mailbox.decide(txid, self._groups.position(box.mailbox.key), turn.now, committed=committed)
+
+        def confirmed(turn: Turn) -> None:
+            self._replies.confirm(turn, box, decided.confirm)
+            if done is not None:
+                done(turn)
+
+        if decided.writes:
+            self._append(turn, box, decided.writes, decided.span, confirmed)
+        else:
+            confirmed(turn)
+
+    def ask(self, turn: Turn, box: Box) -> None:
+        """Ask the owner of the sender's mailbox about transactions in doubt."""
+        for txid in box.mailbox.prepared():
+            ask = TxAsk(txid.source, txid.incarnation, txid.number, txid.attempt, box.mailbox.name, self._me)
+            self._courier.post(turn, txid.source, ask)
+
+
+def _prepared(head: TxPrepare, code: int = 0, detail: str = "") -> TxPrepared:
+    return TxPrepared(head.source, head.incarnation, head.number, head.attempt, head.mailbox, code == 0, code, detail)

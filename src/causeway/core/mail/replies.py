@@ -1,0 +1,70 @@
+"""What an owner says to senders: taken, refused, delivered. Owns: which batches are answered at all (PBM Table 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from causeway.core.machine import Turn
+from causeway.core.mail.answers import Piece
+from causeway.core.mail.box import Box
+from causeway.core.mail.rows import StoredBatch
+from causeway.core.mail.tracer import Tracer
+from causeway.core.messages import Accepted, Confirmed, Deposit, Message, Rejected
+from causeway.core.ports import Courier
+from causeway.errors import Code
+from causeway.trace import Step
+from causeway.types import Flag, ServiceClass
+
+RELIABLE = int(Flag.RELIABLE)
+CONFIRM = int(Flag.CONFIRM)
+"""As plain integers: flags are looked at for every batch, and enum arithmetic is slow."""
+
+
+class Replies:
+    """Answers go to the source broker of a batch."""
+
+    def __init__(self, courier: Courier, tracer: Tracer) -> None:
+        self._courier = courier
+        self._tracer = tracer
+
+    def accept(self, turn: Turn, head: Deposit) -> None:
+        """Acknowledge a batch with the meaning of its class."""
+        if _answered(head.stream, head.flags):
+            last = head.first + head.count - 1
+            answer = Accepted(head.source, head.incarnation, head.dest, head.stream, head.first, last)
+            self._courier.answer(turn, head.origin, answer)
+
+    def accept_batch(self, turn: Turn, mailbox: str, b: StoredBatch) -> None:
+        """Acknowledge what a mailbox has stored."""
+        if _answered(b.stream, b.flags):
+            answer = Accepted(b.source, b.incarnation, mailbox, b.stream, b.first, b.last)
+            self._courier.answer(turn, b.origin, answer)
+
+    def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
+        """Say why a batch is not acknowledged."""
+        last = head.first + head.count - 1
+        self._tracer.deposit(turn, Step.REFUSED, head, code.name.lower())
+        answer = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
+        self._courier.answer(turn, head.origin, answer)
+
+    def confirm(self, turn: Turn, box: Box, pieces: Sequence[Piece]) -> None:
+        """Settled by the application: acknowledge what only passed, confirm what was stored and asked for it."""
+        name = box.mailbox.name
+        for p in pieces:
+            self._tracer.kept(turn, Step.SETTLED, name, p)
+            message: Message
+            if not p.stored and p.stream != ServiceClass.EXPRESS:
+                box.senders.pop(p.seq, None)
+                if not _answered(p.stream, p.flags):
+                    continue
+                message = Accepted(p.source, p.incarnation, name, p.stream, p.first, p.last, True)
+            elif p.flags & CONFIRM:
+                message = Confirmed(p.source, p.incarnation, name, p.stream, p.first, p.last)
+            else:
+                continue
+            self._courier.answer(turn, p.origin, message)
+
+
+def _answered(stream: int, flags: int) -> bool:
+    """Whether a batch is acknowledged: always when transactional, else when its sender asked for it."""
+    return bool(flags & RELIABLE) or stream >= ServiceClass.TRANSACTIONAL

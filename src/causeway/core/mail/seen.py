@@ -1,0 +1,214 @@
+"""Which ids were admitted: exact range sets per stream, and their bound per source.
+
+Owns: duplicate suppression (PBM section 2.4, corrected: it never asks whether the mailbox is empty).
+Must not know: batches, consumers, rows of anything else.
+
+Forgetting is always on the safe side: a forgotten id may be admitted again (the application suppresses it by id),
+an id of an unordered stream that was never admitted is never taken for a duplicate.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+
+from causeway.core.mail.rows import VOLATILE_FROM, SeenRow, seen_key, stream_of
+from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
+from causeway.types import Instant, ServiceClass, Span
+
+ORDERED = int(ServiceClass.TRANSACTIONAL)
+STREAM_COUNT = len(ServiceClass)
+
+
+class RangeSet:
+    """A set of ids as disjoint runs that do not touch, in order."""
+
+    __slots__ = ("_firsts", "_lasts")
+
+    def __init__(self, spans: Iterable[Span] = ()) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        for first, last in spans:
+            self.add(first, last)
+
+    @property
+    def high(self) -> int:
+        """The greatest id, 0 when there is none."""
+        return self._lasts[-1] if self._lasts else 0
+
+    def spans(self) -> list[Span]:
+        """All runs, in order."""
+        return list(zip(self._firsts, self._lasts, strict=True))
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def add(self, first: int, last: int) -> None:
+        """Include first..last."""
+        firsts, lasts = self._firsts, self._lasts
+        if not lasts or first > lasts[-1] + 1:
+            firsts.append(first)
+            lasts.append(last)
+            return
+        if first >= firsts[-1]:
+            if last > lasts[-1]:
+                lasts[-1] = last
+            return
+        # Runs low..high-1 touch first..last; they become one.
+        low = bisect_left(lasts, first - 1)
+        high = bisect_right(firsts, last + 1)
+        if low < high:
+            first = min(first, firsts[low])
+            last = max(last, lasts[high - 1])
+        firsts[low:high] = [first]
+        lasts[low:high] = [last]
+
+    def missing(self, first: int, last: int) -> list[Span]:
+        """The runs of first..last that are not in the set."""
+        lasts = self._lasts
+        if not lasts or first > lasts[-1]:
+            return [(first, last)]
+        found: list[Span] = []
+        at = bisect_left(lasts, first)
+        while first <= last:
+            if at == len(lasts) or self._firsts[at] > last:
+                found.append((first, last))
+                break
+            if self._firsts[at] > first:
+                found.append((first, self._firsts[at] - 1))
+            first = lasts[at] + 1
+            at += 1
+        return found
+
+    def trim(self, count: int) -> None:
+        """Forget the lowest runs until at most `count` are left."""
+        excess = len(self._firsts) - count
+        if excess > 0:
+            del self._firsts[:excess], self._lasts[:excess]
+
+
+class AdmittedStream:
+    """One (source, incarnation, stream): what was admitted of it, and what of that is not safe yet."""
+
+    __slots__ = ("ids", "incarnation", "key", "last", "pending", "source", "stream", "used", "written")
+
+    def __init__(self, source: str, incarnation: int, stream: int) -> None:
+        self.source = source
+        self.incarnation = incarnation
+        self.stream = stream
+        self.key = seen_key(source, incarnation, stream)
+        self.ids = RangeSet()
+        self.used: Instant = 0
+        self.last = -1
+        """Number of its last message in the mailbox."""
+        self.written = False
+        """Whether it has a row."""
+        self.pending: dict[int, Span] = {}
+        """Ids of batches on their way to the copies, or passing, by their number."""
+
+    def missing(self, first: int, last: int) -> list[Span]:
+        """The runs of first..last that would be new."""
+        return self.ids.missing(first, last)
+
+    def admit(self, first: int, last: int) -> None:
+        """Take ids in; of an ordered stream, everything up to them."""
+        ids = self.ids
+        ids.add(1 if self.stream == ORDERED else first, last)
+        if len(ids) > SEEN_RANGES_MAX:
+            ids.trim(SEEN_RANGES_MAX)
+
+    def waits_for(self, first: int, last: int) -> int | None:
+        """The latest unsafe batch that holds some of these ids, by its number."""
+        found: int | None = None
+        for number, (start, stop) in self.pending.items():
+            if start <= last and first <= stop and (found is None or number > found):
+                found = number
+        return found
+
+    def row(self, now: Instant, ever: tuple[int, int]) -> SeenRow:
+        """What is to be written; `ever` counts what the mailbox has stored."""
+        self.used = now
+        self.written = True
+        return SeenRow(self.ids.spans(), now, self.last, ever[0], ever[1])
+
+    def safe_row(self, ever: tuple[int, int]) -> SeenRow:
+        """As `row`, without ids that are still passing: they would be lost with their owner's memory."""
+        self.written = True
+        passing = [span for number, span in self.pending.items() if number >= VOLATILE_FROM]
+        spans = self._without(passing) if passing else self.ids.spans()
+        return SeenRow(spans, self.used, self.last, ever[0], ever[1])
+
+    def _without(self, passing: list[Span]) -> list[Span]:
+        if self.stream == ORDERED:
+            # Whatever lies below the highest id counts as seen: stop below the first one that is not safe.
+            safe = min(self.ids.high, min(passing)[0] - 1)
+            return [(1, safe)] if safe else []
+        spans = self.ids.spans()
+        for first, last in passing:
+            pieces = [((low, min(high, first - 1)), (max(low, last + 1), high)) for low, high in spans]
+            spans = [span for pair in pieces for span in pair if span[0] <= span[1]]
+        return spans
+
+
+class Seen:
+    """All streams of one mailbox."""
+
+    __slots__ = ("_sources", "_streams")
+
+    def __init__(self) -> None:
+        self._streams: dict[tuple[str, int, int], AdmittedStream] = {}
+        self._sources: dict[str, dict[int, None]] = {}
+        """Incarnations per source, least recently used first."""
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def find(self, source: str, incarnation: int, stream: int) -> AdmittedStream | None:
+        """The stream, if anything of it was seen."""
+        return self._streams.get((source, incarnation, stream))
+
+    def use(self, source: str, incarnation: int, stream: int) -> tuple[AdmittedStream, bool]:
+        """The stream, made the most recently used, and whether its incarnation is new here."""
+        found = self._streams.get((source, incarnation, stream))
+        incarnations = self._sources.get(source)
+        if incarnations is None:
+            incarnations = self._sources[source] = {}
+        new = incarnation not in incarnations
+        if not new:
+            del incarnations[incarnation]
+        incarnations[incarnation] = None
+        if found is None:
+            found = self._streams[source, incarnation, stream] = AdmittedStream(source, incarnation, stream)
+        return found, new
+
+    def forget(self, source: str, busy: Callable[[AdmittedStream], bool]) -> list[bytes]:
+        """Drop the least recently used incarnations of a source over the bound, but none that is busy.
+
+        Returns the keys of the rows that go with them.
+        """
+        incarnations = self._sources[source]
+        excess = len(incarnations) - SEEN_INCARNATIONS_MAX
+        keys: list[bytes] = []
+        if excess <= 0:
+            return keys
+        newest = next(reversed(incarnations))
+        for incarnation in list(incarnations):
+            if excess <= 0 or incarnation == newest:
+                break
+            names = [(source, incarnation, stream) for stream in range(STREAM_COUNT)]
+            streams = [self._streams[name] for name in names if name in self._streams]
+            if any(busy(stream) for stream in streams):
+                continue
+            keys += [stream.key for stream in streams if stream.written]
+            for name in names:
+                self._streams.pop(name, None)
+            del incarnations[incarnation]
+            excess -= 1
+        return keys
+
+    def restore(self, rows: Iterable[tuple[bytes, SeenRow]]) -> None:
+        """Rebuild from the rows of the group."""
+        for key, row in sorted(rows, key=lambda item: (item[1].used, item[0])):
+            stream, _ = self.use(*stream_of(key))
+            stream.ids = RangeSet(row.spans)
+            stream.used, stream.last, stream.written = row.used, row.last, True

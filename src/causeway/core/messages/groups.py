@@ -1,0 +1,201 @@
+"""What the members of a replica group say to each other (ADR 0002). Tags 30 to 49."""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.types import BrokerId, Key, Peer
+
+Ballot = tuple[int, bytes]
+"""Attempt and proposer: totally ordered, so that of two proposals one wins."""
+
+
+class Member(msgspec.Struct, frozen=True, array_like=True):
+    """A broker's membership in one group. The token ties it to the storage it had when it was admitted."""
+
+    peer: Peer
+    token: int
+
+
+class Config(msgspec.Struct, frozen=True, array_like=True):
+    """Who holds a group in one epoch. Chosen once per epoch, by a majority of the epoch before."""
+
+    name: str
+    epoch: int
+    owner: BrokerId
+    members: tuple[Member, ...]
+    incomplete: tuple[BrokerId, ...] = ()
+    """Members that take part in every write but still lack older rows."""
+    born: int = 0
+    """The group's first epoch. A name that was retired and used again has another birth: its old rows are void."""
+
+
+class Prepare(msgspec.Struct, frozen=True, array_like=True, tag=30):
+    """Asks a member of `config` to promise that no lower ballot will choose the epoch after it."""
+
+    group: Key
+    config: Config
+    ballot: Ballot
+
+
+class Promised(msgspec.Struct, frozen=True, array_like=True, tag=31):
+    """The promise, with the member's position and the configuration it accepted already, if any."""
+
+    group: Key
+    epoch: int
+    ballot: Ballot
+    last_epoch: int
+    last_seq: int
+    accepted_ballot: Ballot | None = None
+    accepted: Config | None = None
+
+
+class Outbid(msgspec.Struct, frozen=True, array_like=True, tag=32):
+    """No: a higher ballot was promised."""
+
+    group: Key
+    epoch: int
+    ballot: Ballot
+
+
+class Outdated(msgspec.Struct, frozen=True, array_like=True, tag=33):
+    """No: a later epoch was chosen, here it is."""
+
+    group: Key
+    config: Config
+
+
+class Accept(msgspec.Struct, frozen=True, array_like=True, tag=34):
+    """Asks a member of epoch next.epoch - 1 to accept `next` under a ballot it promised."""
+
+    group: Key
+    ballot: Ballot
+    next: Config
+
+
+class Adopted(msgspec.Struct, frozen=True, array_like=True, tag=35):
+    """Accepted; with a majority of these the configuration is chosen."""
+
+    group: Key
+    epoch: int
+    ballot: Ballot
+
+
+class Chosen(msgspec.Struct, frozen=True, array_like=True, tag=36):
+    """The configuration is chosen: whoever is in it installs it, whoever is not forgets the group."""
+
+    group: Key
+    config: Config
+    base: int = -1
+    """Where the epoch begins; only its owner knows, and a member that lacks rows waits to hear it."""
+
+
+class Installed(msgspec.Struct, frozen=True, array_like=True, tag=37):
+    """A member has installed the epoch; its rows go to `seq`."""
+
+    group: Key
+    epoch: int
+    seq: int
+
+
+class Replicate(msgspec.Struct, frozen=True, array_like=True, tag=38, gc=False):
+    """One operation of the owner: the rows it writes are the body. Applied in order, without gaps."""
+
+    group: Key
+    epoch: int
+    token: int
+    seq: int
+    """Position before the operation."""
+    span: int
+    """Numbers the operation takes: the position after it is seq + span."""
+
+
+class Copied(msgspec.Struct, frozen=True, array_like=True, tag=39, gc=False):
+    """Everything up to position `seq` is on this member's storage."""
+
+    group: Key
+    epoch: int
+    seq: int
+
+
+class NotMember(msgspec.Struct, frozen=True, array_like=True, tag=40):
+    """This storage was never admitted under that token, or has lost it; `token` is what it would be admitted with."""
+
+    group: Key
+    epoch: int
+    token: int
+
+
+class Chunk(msgspec.Struct, frozen=True, array_like=True, tag=41):
+    """All rows with start <= key < stop, exactly as of position `at`: replaces what the newcomer has there."""
+
+    group: Key
+    epoch: int
+    token: int
+    at: int
+    start: bytes
+    stop: bytes
+    """Empty: to the end; the newcomer then lacks nothing."""
+
+
+class Chunked(msgspec.Struct, frozen=True, array_like=True, tag=42):
+    """The chunk from `start` is stored, or (not ok) came out of order and must be read again."""
+
+    group: Key
+    epoch: int
+    start: bytes
+    ok: bool
+
+
+class Fetch(msgspec.Struct, frozen=True, array_like=True, tag=43):
+    """Asks a member for rows that failed their checksum here."""
+
+    group: Key
+    epoch: int
+    keys: tuple[bytes, ...]
+
+
+class Fetched(msgspec.Struct, frozen=True, array_like=True, tag=44):
+    """The rows asked for, as body; those it cannot give are missing."""
+
+    group: Key
+    epoch: int
+
+
+class Inquire(msgspec.Struct, frozen=True, array_like=True, tag=45):
+    """A member that has heard nothing of its group for a while: is my epoch still the latest?"""
+
+    group: Key
+    epoch: int
+
+
+# The directory: one group, the root, that every birth of another group goes through -----------------------------
+class Resolve(msgspec.Struct, frozen=True, array_like=True, tag=46):
+    """Who holds this group? If nobody yet, it is born with `candidates`, the first as its owner."""
+
+    group: Key
+    name: str
+    candidates: tuple[Peer, ...]
+
+
+class Resolved(msgspec.Struct, frozen=True, array_like=True, tag=47):
+    """The latest configuration the directory knows; None means it cannot say now (`code`)."""
+
+    group: Key
+    config: Config | None
+    code: int = 0
+
+
+class Enter(msgspec.Struct, frozen=True, array_like=True, tag=48):
+    """An owner reports its epoch to the directory; `retired` when the group has ended for good."""
+
+    group: Key
+    config: Config
+    retired: bool = False
+
+
+class Entered(msgspec.Struct, frozen=True, array_like=True, tag=49):
+    """The directory holds that epoch or a later one."""
+
+    group: Key
+    epoch: int

@@ -1,0 +1,61 @@
+"""What two ends of a connection say before and beside everything else. Tags 1 to 9."""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.core.messages.groups import Config
+from causeway.types import Peer
+
+PROTOCOL_VERSION = 1
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """First frame of whoever dialled. A broker names itself by `peer`, a client by `name` and `incarnation`."""
+
+    version: int
+    name: str
+    incarnation: int
+    """Drawn when the process started (a client with kept state repeats its own)."""
+    peer: Peer | None = None
+    cluster: str = ""
+    """Which cluster the broker belongs to; empty while it has none."""
+    root: Config | None = None
+    """The latest membership of the directory's group that the sender knows."""
+
+
+class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """First frame of whoever was dialled: now both know each other."""
+
+    version: int
+    peer: Peer
+    incarnation: int
+    cluster: str = ""
+    root: Config | None = None
+    ready: bool = True
+    """False while this broker is still joining: a client does better elsewhere."""
+    others: tuple[Peer, ...] = ()
+    """Brokers a client may turn to when this one is gone."""
+
+
+class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """Last frame before a close on purpose."""
+
+    code: int
+    detail: str
+
+
+class Ping(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Sent when a connection was idle; `root_epoch` spreads news of the directory without a message of its own."""
+
+    nonce: int
+    root_epoch: int = 0
+    keep: bool = False
+    """The sender wants this link kept though nothing else travels on it."""
+
+
+class Pong(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Answer to Ping; carries the root when the asker's was older."""
+
+    nonce: int
+    root: Config | None = None

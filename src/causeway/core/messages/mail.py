@@ -1,0 +1,336 @@
+"""Mailboxes: what clients, source brokers and owners say about messages. Tags 60 to 99.
+
+The body of Deposit, Deliver, Browsed and Commit is described in `wire.body`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.types import Key, Peer, Span
+
+
+# Sending -------------------------------------------------------------------------------------------------------
+class Deposit(msgspec.Struct, frozen=True, array_like=True, tag=60, gc=False):
+    """A batch on its way: client -> source broker -> (overlay) -> owner."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    """ServiceClass; ids run per (source, incarnation, dest, stream)."""
+    first: int
+    count: int
+    follows: int
+    """Last id before `first` that the source still wants delivered; ids between were given up."""
+    flags: int
+    priority: int
+    """0..9, 4 is normal."""
+    ttl: int
+    """Nanoseconds left to live when this frame was sent; 0 = for ever."""
+    origin: bytes = b""
+    """The source broker, where acknowledgements go."""
+
+
+class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
+    """The acknowledgement of ids first..last, with the meaning of their class."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    first: int
+    last: int
+    delivered: bool = False
+    """The application itself acknowledged; otherwise stored (or, express, in the owner's memory)."""
+
+
+class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
+    """Not acknowledged, and why; a source may try again when the code is retriable."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    first: int
+    last: int
+    code: int
+    detail: str
+
+
+class Resend(msgspec.Struct, frozen=True, array_like=True, tag=63):
+    """The owner misses what comes after `after`: an earlier batch was lost on the way."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    after: int
+
+
+class Confirmed(msgspec.Struct, frozen=True, array_like=True, tag=64, gc=False):
+    """Delivery confirmation: the application settled messages that were acknowledged as stored before."""
+
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    first: int
+    last: int
+
+
+# Consuming -----------------------------------------------------------------------------------------------------
+class Attach(msgspec.Struct, frozen=True, array_like=True, tag=70):
+    """A client wants messages of a mailbox; several consumers compete."""
+
+    mailbox: str
+    consumer: int
+    """Chosen by the client, unique on its connection."""
+    credit: int
+    """How many messages it will hold unsettled."""
+
+
+class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
+    """The consumer is known; messages may follow."""
+
+    mailbox: str
+    consumer: int
+
+
+class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):
+    """The mailbox is served by `peer` (ask there), or by nobody yet (None: ask again soon; `code` says why)."""
+
+    mailbox: str
+    peer: Peer | None
+    code: int = 0
+    detail: str = ""
+
+
+class Detach(msgspec.Struct, frozen=True, array_like=True, tag=73):
+    """The consumer ends; what it held unsettled goes to others."""
+
+    mailbox: str
+    consumer: int
+
+
+class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=74, gc=False):
+    """Messages for a consumer: numbers seq .. seq+count-1 in the mailbox."""
+
+    mailbox: str
+    consumer: int
+    seq: int
+    source: str
+    incarnation: int
+    stream: int
+    first: int
+    count: int
+    flags: int
+    priority: int
+    deliveries: int
+    """How often these messages were given back before."""
+
+
+class Settle(msgspec.Struct, frozen=True, array_like=True, tag=75, gc=False):
+    """The application is done with these messages (ranges of mailbox numbers)."""
+
+    mailbox: str
+    consumer: int
+    spans: tuple[Span, ...]
+
+
+class Settled(msgspec.Struct, frozen=True, array_like=True, tag=76, gc=False):
+    """The settlement is on all copies: those messages will not come again. Not said of messages in memory only."""
+
+    mailbox: str
+    consumer: int
+    spans: tuple[Span, ...]
+
+
+class Return(msgspec.Struct, frozen=True, array_like=True, tag=77):
+    """Negative acknowledgement: give these messages to somebody again, and count it."""
+
+    mailbox: str
+    consumer: int
+    spans: tuple[Span, ...]
+
+
+class Browse(msgspec.Struct, frozen=True, array_like=True, tag=78):
+    """Look without taking: messages with mailbox numbers above `after`."""
+
+    mailbox: str
+    token: int
+    after: int
+    limit: int
+
+
+class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
+    """One stretch of a Browsed answer; its bytes are `size` bytes of the body."""
+
+    seq: int
+    source: str
+    incarnation: int
+    stream: int
+    first: int
+    count: int
+    flags: int
+    priority: int
+    deliveries: int
+    size: int
+
+
+class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
+    """What was found; the body holds the batches' bodies one after the other."""
+
+    mailbox: str
+    token: int
+    batches: tuple[BrowsedBatch, ...]
+    done: bool
+    """Nothing lies behind these."""
+
+
+# Transactions --------------------------------------------------------------------------------------------------
+class SendPart(msgspec.Struct, frozen=True, array_like=True):
+    """Messages of a transaction to one destination; `size` bytes of the Commit's body."""
+
+    dest: str
+    first: int
+    count: int
+    flags: int
+    priority: int
+    ttl: int
+    size: int
+
+
+class SettlePart(msgspec.Struct, frozen=True, array_like=True):
+    """Messages of one mailbox that the transaction acknowledges."""
+
+    mailbox: str
+    spans: tuple[Span, ...]
+
+
+class Commit(msgspec.Struct, frozen=True, array_like=True, tag=80):
+    """Do all of this or nothing. Numbers rise by one per transaction of a (source, incarnation)."""
+
+    source: str
+    incarnation: int
+    number: int
+    sends: tuple[SendPart, ...]
+    settles: tuple[SettlePart, ...]
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True, tag=81):
+    """How transaction `number` ended: committed, or not (`code`, `detail`)."""
+
+    source: str
+    incarnation: int
+    number: int
+    committed: bool
+    code: int = 0
+    detail: str = ""
+
+
+class TxPrepare(msgspec.Struct, frozen=True, array_like=True, tag=82):
+    """Coordinator to the owner of one destination: hold this part ready, invisible."""
+
+    source: str
+    incarnation: int
+    number: int
+    attempt: int
+    """Epoch of the coordinator's group: an older attempt can never be decided any more."""
+    mailbox: str
+    sends: tuple[SendPart, ...]
+    settles: tuple[SettlePart, ...]
+    origin: bytes
+    """The coordinating broker."""
+
+
+class TxPrepared(msgspec.Struct, frozen=True, array_like=True, tag=83):
+    """The part is held on all copies (ok), or cannot be (code, detail)."""
+
+    source: str
+    incarnation: int
+    number: int
+    attempt: int
+    mailbox: str
+    ok: bool
+    code: int = 0
+    detail: str = ""
+
+
+class TxDecide(msgspec.Struct, frozen=True, array_like=True, tag=84):
+    """Coordinator to a participant: the transaction is committed, or aborted."""
+
+    source: str
+    incarnation: int
+    number: int
+    attempt: int
+    mailbox: str
+    committed: bool
+    origin: bytes
+
+
+class TxDone(msgspec.Struct, frozen=True, array_like=True, tag=85):
+    """The participant has carried out the decision on all copies."""
+
+    source: str
+    incarnation: int
+    number: int
+    attempt: int
+    mailbox: str
+
+
+class TxAsk(msgspec.Struct, frozen=True, array_like=True, tag=86):
+    """A participant in doubt asks the owner of the source's mailbox how the transaction ended."""
+
+    source: str
+    incarnation: int
+    number: int
+    attempt: int
+    mailbox: str
+    origin: bytes
+
+
+# Looking at a broker -------------------------------------------------------------------------------------------
+class StatusRequest(msgspec.Struct, frozen=True, array_like=True, tag=90):
+    """What is going on?"""
+
+    token: int
+
+
+class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag=91):
+    """JSON in the body."""
+
+    token: int
+
+
+class StoryRequest(msgspec.Struct, frozen=True, array_like=True, tag=92):
+    """What happened to this message? Answered from the broker's recent trace by its driver."""
+
+    token: int
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    id: int
+
+
+class StoryReply(msgspec.Struct, frozen=True, array_like=True, tag=93):
+    """Trace records in the body (msgpack list)."""
+
+    token: int
+
+
+class Find(msgspec.Struct, frozen=True, array_like=True, tag=94):
+    """Which broker serves this mailbox? Answered by Moved."""
+
+    mailbox: str
+
+
+# On the way ----------------------------------------------------------------------------------------------------
+class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
+    """An envelope for the owner of `key`, sent on by every broker that knows better where that is."""
+
+    key: Key
+    mailbox: str
+    hops: int
+    head: Deposit | Confirmed | TxPrepare | TxDecide | TxAsk

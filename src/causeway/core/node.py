@@ -1,0 +1,280 @@
+"""One broker: composes links, overlay, groups and mail, and routes every event to the part that owns it.
+
+The only file that knows all parts. Stimuli: connections, the store, time (see `machine`). The life of a batch:
+Received -> links -> outbox -> courier -> (another broker's courier ->) office -> groups -> Committed -> office.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+
+from causeway.config import BrokerConfig
+from causeway.core.effects import Effects, Load
+from causeway.core.events import (
+    ClientGone,
+    ClientMessage,
+    Clogged,
+    Closed,
+    Committed,
+    Drained,
+    DriverEvent,
+    InternalEvent,
+    LeaveRequested,
+    Loaded,
+    MembershipChanged,
+    Opened,
+    OwnershipGained,
+    OwnershipLost,
+    OwnershipResumed,
+    PageLoaded,
+    PeerDown,
+    PeerMessage,
+    PeerUp,
+    Persisted,
+    Received,
+)
+from causeway.core.groups.groups import Groups
+from causeway.core.groups.registry import ROOT
+from causeway.core.links.links import Links
+from causeway.core.machine import Turn
+from causeway.core.mail.desk import Desk
+from causeway.core.messages import StatusReply, StatusRequest
+from causeway.core.overlay.overlay import Overlay
+from causeway.errors import Code
+from causeway.limits import INTERNAL_HOPS_MAX
+from causeway.store.base import LOCAL, Page, Put
+from causeway.types import Instant, Peer
+
+START_TOKEN = -1
+_ME = b"n"
+"""LOCAL row: what this broker knows of its cluster."""
+
+
+class Remembered(msgspec.Struct, frozen=True, array_like=True):
+    """What a broker needs to find its cluster again after a restart."""
+
+    cluster: str
+    peers: list[Peer]
+
+
+class Node:
+    """The broker machine."""
+
+    def __init__(self, config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random) -> None:
+        self.config = config.check()
+        self.me = me
+        self.left = False
+        self._started = False
+        self._recovered = False
+        self._leaving = False
+        self._remembered = Remembered("", [])
+        self._now: Instant = 0
+        self._links = Links(config, me, incarnation, rng)
+        self._overlay = Overlay(config, self._links, rng)
+        self._groups = Groups(config, self._links, self._overlay, rng)
+        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups)
+        self._timed = (self._links, self._overlay, self._groups, self._desk)
+
+    # The one door ----------------------------------------------------------------------------------------------
+    def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
+        """Let `events` happen at `now`, fire what is due, say what is to be done."""
+        self._now = now = max(now, self._now)
+        turn = Turn(now)
+        if not self._started:
+            self._started = True
+            turn.effects.loads.append(Load(START_TOKEN, LOCAL, b"", b"", 1 << 40))
+        for event in events:
+            self._on_event(turn, event)
+            if turn.inbox:
+                self._drain(turn)
+        for part in self._timed:
+            due = part.next_deadline()
+            if due is not None and due <= now and self._recovered:
+                part.on_deadline(turn)
+                self._drain(turn)
+        self._finish(turn)
+        return turn.effects
+
+    def next_deadline(self) -> Instant | None:
+        """When to be called again if nothing happens before."""
+        if not self._recovered:
+            return None if self._started else 0
+        dues = [due for part in self._timed if (due := part.next_deadline()) is not None]
+        return min(dues, default=None)
+
+    # Routing ---------------------------------------------------------------------------------------------------
+    def _on_event(self, turn: Turn, event: DriverEvent) -> None:
+        match event:
+            case Received():
+                self._links.on_received(turn, event.conn, event.head, event.body)
+            case Persisted():
+                self._groups.on_persisted(turn, event.token)
+            case Loaded():
+                if event.token == START_TOKEN:
+                    self._recover(turn, event.page)
+                else:
+                    self._groups.on_loaded(turn, event.token, event.page)
+            case Opened():
+                self._links.on_opened(turn, event.conn)
+            case Closed():
+                self._links.on_closed(turn, event.conn, event.reason)
+            case Clogged():
+                self._links.on_clogged(event.conn)
+            case Drained():
+                self._links.on_drained(event.conn)
+                self._desk.on_drained(event.conn)
+            case LeaveRequested():
+                self._leave(turn)
+
+    def _drain(self, turn: Turn) -> None:
+        """Route internal events, in order, until none is left."""
+        inbox = turn.inbox
+        hops = 0
+        while inbox:
+            hops += 1
+            assert hops < INTERNAL_HOPS_MAX, "internal events go round in circles"
+            self._on_internal(turn, inbox.popleft())
+
+    def _on_internal(self, turn: Turn, event: InternalEvent) -> None:
+        match event:
+            case ClientMessage():
+                if isinstance(event.head, StatusRequest):
+                    turn.send(event.conn, StatusReply(event.head.token), msgspec.json.encode(self.statistics()))
+                else:
+                    self._desk.on_client_message(turn, event)
+            case PeerMessage():
+                self._on_peer_message(turn, event)
+            case Committed():
+                if event.group == ROOT:
+                    self._groups.directory.on_committed(turn, event.ticket)
+                else:
+                    self._desk.on_committed(turn, event)
+            case PeerUp():
+                self._overlay.on_peer_up(turn, event.peer)
+                self._groups.on_peer_up(turn, event.peer)
+            case PeerDown():
+                self._overlay.on_peer_down(turn, event.peer)
+                self._groups.on_peer_down(turn, event.peer)
+                self._desk.on_ways_changed(turn)
+            case ClientGone():
+                self._desk.on_client_gone(turn, event.conn)
+            case MembershipChanged():
+                self._links.ready = self._overlay.active
+                self._groups.on_membership_changed(turn)
+                self._remember(turn)
+            case OwnershipGained():
+                if event.group == ROOT:
+                    self._groups.directory.on_ownership_gained(event)
+                else:
+                    self._desk.on_ownership_gained(turn, event)
+            case OwnershipResumed():
+                if event.group != ROOT:
+                    self._desk.on_ownership_resumed(turn, event)
+            case OwnershipLost():
+                if event.group == ROOT:
+                    self._groups.directory.on_ownership_lost()
+                else:
+                    self._desk.on_ownership_lost(turn, event)
+            case PageLoaded():
+                self._desk.on_page(turn, event)
+            case _:
+                pass
+
+    def _on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
+        tag = type(event.head).__struct_config__.tag
+        assert isinstance(tag, int)
+        if 11 <= tag < 30:
+            self._overlay.on_message(turn, event.peer, event.head, event.body)
+        elif 30 <= tag < 60:
+            self._groups.on_message(turn, event.peer, event.head, event.body)
+            self._desk.on_group_hearsay(turn, event)
+        else:
+            self._desk.on_peer_message(turn, event)
+
+    def _finish(self, turn: Turn) -> None:
+        """What is done once per turn, after everything else."""
+        if not self._recovered:
+            return
+        directory = self._groups.directory
+        # Once per turn: an answer may lead to the same question again, which then waits for the courier's timer.
+        answers, directory.answers = directory.answers, []
+        for key, config, code in answers:
+            if config is not None:
+                self._desk.mailman.release(turn, key)
+            else:
+                self._desk.mailman.refuse(turn, key, Code(code), "the directory's brokers cannot be reached")
+            self._drain(turn)
+        self._desk.flush(turn)
+        self._drain(turn)
+        heard = self._links.root
+        known = directory.root
+        if heard is not None and (known is None or heard.epoch > known.epoch):
+            self._groups.learn(ROOT, heard)
+        elif known is not None and known is not heard:
+            self._links.learn_root(known)
+        if self._leaving and self._groups.empty:
+            self.left = True
+
+    def _leave(self, turn: Turn) -> None:
+        """Out of the ring at once, so that nobody wants us any more; out of our groups when others hold them."""
+        if self._leaving:
+            return
+        self._leaving = True
+        heirs = self._overlay.leaf_set()
+        if not heirs:
+            self.left = True  # nobody to hand over to: what we have stays on our storage
+            return
+        self._groups.leave(turn, heirs)
+        self._overlay.leave(turn)
+
+    # Beginning -------------------------------------------------------------------------------------------------
+    def _recover(self, turn: Turn, page: Page) -> None:
+        """Our store has spoken: take up our groups, and find the others."""
+        self._recovered = True
+        for row in page.rows:
+            if row.key == _ME:
+                self._remembered = msgspec.msgpack.decode(row.value, type=Remembered)
+        known = self._remembered
+        self._groups.start(turn, page)
+        self._drain(turn)
+        self._overlay.start(turn, known.peers, known.cluster)
+        self._drain(turn)
+        if self.config.founder and not known.cluster:
+            self._groups.found(turn)
+            self._drain(turn)
+
+    def _remember(self, turn: Turn) -> None:
+        """Keep the way back to the cluster."""
+        if not self._overlay.cluster:
+            return
+        now = Remembered(self._overlay.cluster, self._overlay.known())
+        if now != self._remembered:
+            self._remembered = now
+            self._groups.keep(turn, Put(LOCAL, _ME, 0, msgspec.msgpack.encode(now)))
+
+    def statistics(self) -> dict[str, object]:
+        """What is going on, as plain data for people and programs."""
+        root = self._groups.directory.root
+        return {
+            "broker": self.config.name,
+            "id": self.me.id.hex(),
+            "host": self.me.host,
+            "port": self.me.port,
+            "active": self._overlay.active,
+            "cluster": self._overlay.cluster,
+            "durability": self.config.durability,
+            "peers": sorted(p.name for p in self._links.up()),
+            "leaves": len(self._overlay.leaf_set()),
+            "root": None
+            if root is None
+            else {
+                "epoch": root.epoch,
+                "owner": next((m.peer.name for m in root.members if m.peer.id == root.owner), ""),
+                "members": [m.peer.name for m in root.members],
+            },
+            "groups": self._groups.statistics(),
+            **self._desk.statistics(),
+        }

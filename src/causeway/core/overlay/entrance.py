@@ -1,0 +1,169 @@
+"""How a broker gets in: finding somebody to ask, being known by all its neighbours, and only then serving.
+
+    IDLE -> SEEKING -> PROBING -> ACTIVE
+
+SEEKING asks known brokers to route our JoinRequest to the broker closest to us. PROBING tells every broker that
+belongs into our leaf set that we are joining, and learns more such brokers from their answers, until all that live
+have answered. Everything is asked again until it is answered, by somebody else if need be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from causeway.core.machine import Turn
+from causeway.core.messages import JoinDenied, JoinReply, JoinRequest
+from causeway.core.overlay.contacts import Contacts
+from causeway.core.overlay.roster import ALONE, EXCHANGE, JOIN, MAINTAIN, Phase, Roster
+from causeway.core.overlay.tables import COLUMNS
+from causeway.core.overlay.upkeep import EXCHANGE_EVERY, MAINTAIN_FIRST
+from causeway.limits import NEIGHBOURS_MAX, ROUTE_HOPS_MAX, ROWS_TOLD_MAX
+from causeway.types import KEY_BYTES, SECOND, BrokerId, Duration, Peer
+
+ALONE_AFTER: Final[Duration] = 1 * SECOND
+"""A member that restarts looks for the others for so long, then serves alone and merges later."""
+CONTACTS_AT_ONCE: Final = 3
+JOIN_PATIENCE: Final[Duration] = 15 * SECOND
+"""A join whose probes do not come to an end by then begins anew."""
+
+
+class Entrance:
+    """Our own join, and what we do for the joins of others."""
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+        self.contacts = Contacts()
+        self._returning = False
+        """We were a member before: if nobody answers, we serve alone."""
+        self._attempt = 0
+        self._candidates: dict[BrokerId, Peer] = {}
+        """For routing table and neighbourhood, gathered while joining; hailed once we are active."""
+
+    # Ours ------------------------------------------------------------------------------------------------------------
+    def start(self, turn: Turn, known: Sequence[Peer], cluster: str) -> None:
+        """Begin: found a cluster, come back to ours, or ask to be let in."""
+        roster = self._roster
+        assert roster.phase is Phase.IDLE, "a broker starts once"
+        if cluster:
+            roster.links.set_cluster(turn, cluster)
+        self.contacts.add([peer for peer in known if peer.id != roster.me.id])
+        nobody = len(self.contacts) == 0
+        if nobody and (not roster.config.seeds if cluster else roster.config.founder):
+            self.begin_alone(turn)
+            return
+        self._returning = bool(cluster)
+        self.seek(turn)
+
+    def begin_alone(self, turn: Turn) -> None:
+        """Serve alone: as the founder, or as a member that finds nobody (and keeps looking)."""
+        roster = self._roster
+        if not roster.links.cluster:
+            roster.links.set_cluster(turn, f"{roster.rng.getrandbits(64):016x}")
+        self._become_active(turn)
+        for peer in self.contacts.peers():
+            roster.miss(turn, peer)
+            roster.hail(turn, peer)
+
+    def seek(self, turn: Turn) -> None:
+        """Ask some of those we know to let us in, and ask again if that leads nowhere."""
+        roster = self._roster
+        roster.phase = Phase.SEEKING
+        if self._returning:
+            roster.timers.set_if_unset(ALONE, turn.now + ALONE_AFTER)
+        self._attempt += 1
+        for host, port in roster.config.seeds:
+            roster.links.dial_address(turn, host, port)
+        for peer in self.contacts.take(CONTACTS_AT_ONCE):
+            self.ask(turn, peer)
+        pause = roster.config.retry << min(self._attempt - 1, 3)
+        roster.timers.set(JOIN, turn.now + pause // 2 + roster.rng.randrange(pause))
+
+    def met(self, turn: Turn, peer: Peer) -> None:
+        """While we seek, somebody turned up: ask at once."""
+        self.contacts.add([peer])
+        self.ask(turn, peer)
+
+    def ask(self, turn: Turn, peer: Peer) -> None:
+        """Ask one broker for the way to our neighbours."""
+        self._roster.links.learn(peer)
+        self._roster.links.send(turn, peer.id, JoinRequest(self._roster.me, self._attempt))
+
+    def on_join_denied(self, turn: Turn, denied: JoinDenied) -> None:
+        """That one has not joined itself: ask another, unless all we know have been asked."""
+        seeking = self._roster.phase is Phase.SEEKING and denied.attempt == self._attempt
+        if seeking and len(self.contacts) > CONTACTS_AT_ONCE:
+            for peer in self.contacts.take(1):
+                self.ask(turn, peer)
+
+    def on_join_reply(self, turn: Turn, reply: JoinReply) -> None:
+        """Here are our neighbours: make ourselves known to them."""
+        roster = self._roster
+        if roster.phase is Phase.SEEKING:
+            if not reply.cluster or roster.links.cluster not in ("", reply.cluster):
+                return
+            roster.links.set_cluster(turn, reply.cluster)
+            roster.phase = Phase.PROBING
+            roster.timers.cancel(ALONE)
+            roster.timers.set(JOIN, turn.now + JOIN_PATIENCE)
+            for peer in (*reply.rows, *reply.neighbours):
+                if len(peer.id) == KEY_BYTES and peer.id != roster.me.id:
+                    self._candidates.setdefault(peer.id, peer)
+        for peer in (*reply.leaves, *reply.joining):
+            roster.consider(turn, peer)
+
+    def finish(self, turn: Turn) -> None:
+        """Called after every stimulus: when nobody owes us an answer, everybody around us knows us."""
+        roster = self._roster
+        if roster.phase is not Phase.PROBING or roster.is_probing:
+            return
+        if len(roster.tables.leaves):
+            self._become_active(turn)
+        else:
+            roster.phase = Phase.SEEKING
+            roster.timers.set(JOIN, turn.now + roster.config.retry)
+
+    def _become_active(self, turn: Turn) -> None:
+        roster = self._roster
+        roster.phase = Phase.ACTIVE
+        roster.timers.cancel(JOIN)
+        roster.timers.cancel(ALONE)
+        roster.timers.set(EXCHANGE, turn.now + roster.jittered(EXCHANGE_EVERY))
+        roster.timers.set(MAINTAIN, turn.now + roster.jittered(MAINTAIN_FIRST))
+        roster.changed(turn)
+        for peer in (*roster.tables.leaves.members(), *roster.joining.values()):
+            roster.probe(turn, peer, hearsay=False)
+        slots: dict[int, None] = {}
+        for peer in self._candidates.values():
+            slot = roster.tables.slot(peer.id)
+            if slot not in slots:
+                slots[slot] = None
+                roster.consider_for_table(turn, peer)
+        self._candidates = {}
+
+    # Those of others -------------------------------------------------------------------------------------------------
+    def on_join_request(self, turn: Turn, request: JoinRequest) -> None:
+        """Somebody looks for its place: add what we know, and send it on to whoever is closer, or answer."""
+        roster, joiner = self._roster, request.joiner
+        if joiner.id == roster.me.id or len(joiner.id) != KEY_BYTES or request.hops > ROUTE_HOPS_MAX:
+            return
+        if not roster.active:
+            roster.links.learn(joiner)
+            roster.links.send(turn, joiner.id, JoinDenied(request.attempt))
+            return
+        tables = roster.tables
+        row = tables.slot(joiner.id) // COLUMNS
+        # The joiner shares its first `row` digits with us: these rows of ours are rows of its own table.
+        mine = [entry for i in range(row if request.hops else 0, row + 1) for entry in tables.row(i)]
+        gathered = {entry.id: entry for entry in (*request.rows, *mine, roster.me) if entry.id != joiner.id}
+        rows = tuple(gathered.values())[:ROWS_TOLD_MAX]
+        near = (request.neighbours if request.hops else tuple(tables.neighbours()))[:NEIGHBOURS_MAX]
+        hop = tables.detour(joiner.id, joiner.id)
+        if hop is not None:
+            roster.links.send(turn, hop, JoinRequest(joiner, request.attempt, request.hops + 1, rows, near))
+            return
+        leaves = (roster.me, *(leaf for leaf in tables.leaves.members() if leaf.id != joiner.id))
+        joining = tuple(roster.joining.values())
+        reply = JoinReply(request.attempt, roster.links.cluster, leaves, joining, rows, near)
+        roster.links.learn(joiner)
+        roster.links.send(turn, joiner.id, reply)

@@ -1,0 +1,121 @@
+"""What the parts of a broker need of each other, as narrow protocols.
+
+Parts never import one another; `node` wires them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from causeway.core.machine import Turn
+from causeway.core.messages import Config, Confirmed, Deposit, Message, TxAsk, TxDecide, TxPrepare
+from causeway.errors import Code
+from causeway.store.base import Write
+from causeway.types import BrokerId, Duration, Key, Peer
+
+Postable = Deposit | Confirmed | TxPrepare | TxDecide | TxAsk
+"""What is addressed to a mailbox rather than to a broker."""
+
+
+class Links(Protocol):
+    """Connections to other brokers, by broker id."""
+
+    me: Peer
+
+    def send(self, turn: Turn, to: BrokerId, head: Message, body: bytes = b"") -> None:
+        """Send if the link is up; otherwise dial and send when it comes up. May be lost: the caller has a retry."""
+
+    def conn_of(self, broker: BrokerId) -> int | None:
+        """The connection of an established link: for what must wait inside a Persist."""
+
+    def learn(self, peer: Peer) -> None:
+        """Remember how to reach a broker."""
+
+    def is_up(self, broker: BrokerId) -> bool:
+        """Whether the link is established (always for ourselves)."""
+
+    def pin(self, broker: BrokerId) -> None:
+        """Keep the link: its loss must be noticed even while nothing is sent."""
+
+    def peer(self, broker: BrokerId) -> Peer | None:
+        """What is known of a broker."""
+
+    def round_trip(self, broker: BrokerId) -> Duration | None:
+        """Smoothed measured round trip, None when never measured."""
+
+
+class Ring(Protocol):
+    """Who should hold a key."""
+
+    active: bool
+    """Whether our join is complete; before that we answer for no key."""
+
+    def next_hop(self, key: Key) -> BrokerId | None:
+        """The next broker towards the one responsible for the key; None when that is us."""
+
+    def replica_group(self, key: Key, count: int) -> list[Peer]:
+        """The living brokers closest to the key, closest first."""
+
+
+class Clients(Protocol):
+    """Connections of applications."""
+
+    def client(self, conn: int) -> tuple[str, int] | None:
+        """Name and incarnation of the client on a connection."""
+
+    def clogged(self, conn: int) -> bool:
+        """Whether a connection takes nothing more for now."""
+
+    def refuse(self, turn: Turn, conn: int, code: Code, detail: str) -> None:
+        """End a connection whose other end broke the rules."""
+
+
+class Groups(Protocol):
+    """Who may acknowledge for a key, and the one way to write for it."""
+
+    def config(self, group: Key) -> Config | None:
+        """The latest configuration known here."""
+
+    def owned(self, group: Key) -> bool:
+        """Whether we own the group as far as we know, perhaps without being able to append now."""
+
+    def serving(self, group: Key) -> bool:
+        """Whether we own the group and may append now."""
+
+    def blocked(self, group: Key) -> str | None:
+        """Why nobody can acknowledge for the group now, as far as can be seen from here."""
+
+    def suspects(self, broker: BrokerId) -> bool:
+        """Whether we take a broker for dead."""
+
+    def position(self, group: Key) -> int:
+        """The sequence number the next operation will take."""
+
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+        """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
+
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> None:
+        """Read bulk rows of a group we own from our store; PageLoaded follows."""
+
+    def resolve(self, turn: Turn, group: Key, name: str) -> None:
+        """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""
+
+    def wake(self, turn: Turn, group: Key) -> None:
+        """Traffic for a group reached us as a member although another owns it: see whether that one lives."""
+
+    def forget(self, group: Key) -> None:
+        """What we heard of a group was wrong."""
+
+
+class Courier(Protocol):
+    """Takes what one part has to say to wherever the other side is."""
+
+    def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
+        """To the source broker of a batch."""
+
+    def post(self, turn: Turn, mailbox: str, head: Postable, body: bytes = b"") -> None:
+        """To the owner of a mailbox, over as few hops as we know."""
+
+    def clogged(self, conn: int) -> bool:
+        """Whether a connection takes nothing more for now."""

@@ -1,0 +1,199 @@
+"""One broker on real sockets and a real disk: store, listener, machine, and how each of them ends.
+
+Owns: the life of a broker from opening its store to its exit code. Must not know: any protocol.
+
+Crash-only: an exception out of the machine is our bug, and a StoreError while running means that something was asked
+to be durable and is not. Neither can be gone on from without lying to somebody, so the broker acknowledges nothing
+more and the process ends with a code that says which it was. What it had acknowledged is on its disk and on the copies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import secrets
+from collections.abc import Callable
+from typing import Final, Protocol, cast
+
+from causeway.config import BrokerConfig
+from causeway.core.events import LeaveRequested
+from causeway.core.machine import Machine
+from causeway.core.messages import Goodbye, Message, StoryReply, StoryRequest
+from causeway.drivers.aio.clock import SystemClock
+from causeway.drivers.aio.connection import Connection
+from causeway.drivers.aio.exits import Exit
+from causeway.drivers.aio.listener import BACKLOG, bind
+from causeway.drivers.aio.machine import MachineDriver
+from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
+from causeway.drivers.aio.story import RecentTrace
+from causeway.errors import Code, StoreCorrupt, StoreError
+from causeway.limits import CONNECTIONS_MAX, LEAVE_SECONDS_MAX
+from causeway.store.base import Store
+from causeway.store.memory import MemoryStore
+from causeway.store.sqlite import SqliteStore
+from causeway.types import Peer, key_of
+from causeway.wire.codec import encode_frame
+
+log: Final = logging.getLogger("causeway.driver")
+
+
+class DrivenBroker(Machine, Protocol):
+    """A machine that can leave."""
+
+    @property
+    def left(self) -> bool:
+        """Whether everything was handed over: the driver may stop."""
+
+
+NodeFactory = Callable[[BrokerConfig, Peer, int, random.Random], DrivenBroker]
+
+
+class BrokerDriver:
+    """Start it, wait for its exit code. One use."""
+
+    def __init__(
+        self, config: BrokerConfig, store: Store, make_node: NodeFactory, *, allow_network: bool = False
+    ) -> None:
+        self._config = config.check()
+        self._store = store
+        self._make_node = make_node
+        self._allow_network = allow_network
+        self._trace = RecentTrace()
+        self._exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._left = asyncio.Event()
+        self._server: asyncio.Server | None = None
+        self._storage: Storage | None = None
+        self._node: DrivenBroker | None = None
+        self._driver: MachineDriver | None = None
+        self._inbound_last = 0
+
+    async def start(self) -> Peer:
+        """Open the store, bind, let the machine begin; the broker's own address. Raises ConfigError or StoreError."""
+        loop = asyncio.get_running_loop()
+        config = self._config
+        listener = bind(config.host, config.port, allow_network=self._allow_network)
+        try:
+            storage_id = await loop.run_in_executor(None, self._store.open)
+            address = listener.getsockname()
+            me = Peer(key_of(config.name), config.name, address[0], address[1], storage_id)
+            self._report_recovery()
+            # The incarnation: read from the clock, so that each life of a broker has a higher one than the last.
+            clock = SystemClock()
+            self._node = self._make_node(config, me, clock.now(), random.Random(secrets.randbits(128)))
+            self._driver = MachineDriver(
+                self._node,
+                on_crash=lambda _: self.end(Exit.CRASH),
+                on_turn=self._after_turn,
+                on_traces=self._trace.add,
+                answers={StoryRequest: self._tell_story},
+                clock=clock,
+            )
+            if isinstance(self._store, MemoryStore):
+                self._storage = InlineStorage(self._store, self._driver.stored)
+            else:
+                self._storage = ThreadStorage(self._store, self._driver.stored, self._storage_failed)
+            self._driver.start(self._storage)
+            self._server = await loop.create_server(self._accept, sock=listener, backlog=BACKLOG)
+        except BaseException:
+            listener.close()
+            await self.stop()
+            raise
+        log.info("broker %s listens on %s:%s", me.name, me.host, me.port)
+        return me
+
+    async def wait_exit(self) -> Exit:
+        """Until the broker ends by itself, by `leave`, or by its own failure."""
+        return await asyncio.shield(self._exit)
+
+    async def leave(self) -> None:
+        """Hand over and stop, or just stop when that takes too long."""
+        if self._driver is not None and not self._exit.done():
+            self._driver.post(LeaveRequested())
+            try:
+                async with asyncio.timeout(LEAVE_SECONDS_MAX):
+                    await self._left.wait()
+            except TimeoutError:
+                log.warning("the hand-over took longer than %s s; stopping without it", LEAVE_SECONDS_MAX)
+        self.end(Exit.OK)
+
+    async def stop(self) -> None:
+        """Let go of everything: listener, connections, storage. Idempotent; sends no farewell."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        if self._driver is not None:
+            await self._driver.stop()
+        storage, self._storage = self._storage, None
+        if storage is not None:
+            await asyncio.get_running_loop().run_in_executor(None, storage.close)
+        else:
+            self._store.close()
+        self.end(Exit.OK)
+
+    def end(self, how: Exit) -> None:
+        """Settle the exit code; the first one counts."""
+        if not self._exit.done():
+            self._exit.set_result(how)
+            self._left.set()
+
+    def _after_turn(self) -> None:
+        if self._node is not None and self._node.left:
+            self._left.set()
+
+    def _accept(self) -> asyncio.Protocol:
+        assert self._driver is not None
+        if self._driver.connection_count >= CONNECTIONS_MAX:
+            return _Refusal()
+        self._inbound_last += 2
+        return Connection(self._driver, self._inbound_last)
+
+    def _tell_story(self, connection: Connection, request: Message) -> None:
+        assert isinstance(request, StoryRequest)
+        connection.parts.append(encode_frame(StoryReply(request.token), self._trace.story(request)))
+        connection.flush()
+
+    def _report_recovery(self) -> None:
+        if isinstance(self._store, SqliteStore) and self._store.recovered_from is not None:
+            log.error(
+                "the database of broker %s was malformed and is kept as %s; a new one was begun, "
+                "its rows come from the copies on other brokers",
+                self._config.name,
+                self._store.recovered_from,
+            )
+
+    def _storage_failed(self, error: BaseException) -> None:
+        """Nothing that waited for this commit may be acknowledged, so there is nothing left to do here."""
+        if isinstance(error, StoreCorrupt):
+            log.critical("broker %s stops: %s", self._config.name, error)
+            self.end(Exit.CORRUPT)
+        elif isinstance(error, StoreError):
+            log.critical("broker %s stops, because nothing more can be acknowledged: %s", self._config.name, error)
+            self.end(Exit.STORE)
+        else:
+            log.critical("a bug in Causeway: the storage thread failed", exc_info=error)
+            self.end(Exit.CRASH)
+
+    def unexpected(self, loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """The loop's exception handler: what no code of ours caught. The loop would go on in an unknown state."""
+        del loop
+        error = context.get("exception")
+        if isinstance(error, OSError):
+            # A peer's connection broke in a way the event loop did not expect: that connection is closed already.
+            log.info("a connection failed: %s (%s)", error, context.get("message"))
+            return
+        log.critical(
+            "a bug in Causeway: %s", context.get("message"), exc_info=error if isinstance(error, Exception) else None
+        )
+        self.end(Exit.CRASH)
+
+
+class _Refusal(asyncio.Protocol):
+    """One connection too many."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        detail = f"the broker has its {CONNECTIONS_MAX} connections; connect to another one, or close some"
+        log.info("refused a connection: %s", detail)
+        writable = cast("asyncio.WriteTransport", transport)
+        writable.write(encode_frame(Goodbye(int(Code.OVERLOADED), detail)))
+        writable.close()

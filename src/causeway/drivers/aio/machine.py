@@ -1,0 +1,361 @@
+"""Drives one machine (a broker, a client session): events in, one `handle` per wake-up, effects out, one timer.
+
+Owns: the turn. The stimuli are connections, the storage and time; each ends in `_wake`, which calls the machine,
+performs its effects in the order of their fields, writes once per connection and re-arms the timer.
+Must not know: what the machine is for.
+
+When the machine is called:
+- The first data of a loop iteration is handled at once, inside `data_received`: no hop through the loop, so the
+  round trip is as short as it can be.
+- Whatever else arrives in the same iteration is gathered and handled together at its end, or when it has become
+  much: one iteration can read megabytes, and a turn over all of it would keep every answer waiting.
+Nothing calls the machine while it runs: what its effects cause (a clogged buffer, a write to memory) is gathered
+and handled next.
+
+An exception out of `handle`, or out of performing its effects, is a bug of ours: the state may be half changed, so the
+driver logs it, never calls the machine again and reports the crash to its owner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from causeway.core.effects import Close, Effects, Load, Persist, Send
+from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
+from causeway.core.machine import Machine
+from causeway.core.messages import Message
+from causeway.drivers.aio.clock import SystemClock
+from causeway.drivers.aio.connection import Connection
+from causeway.drivers.aio.dialer import Dialer
+from causeway.drivers.aio.storage import Storage
+from causeway.drivers.aio.timer import DeadlineTimer
+from causeway.errors import LocalProtocolError, RemoteProtocolError
+from causeway.limits import FRAME_BYTES_MAX, HEAD_BYTES_MAX, TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
+from causeway.trace import TraceRecord
+from causeway.wire.codec import encode_head
+from causeway.wire.frame import PREFIX
+
+log: Final = logging.getLogger("causeway.driver")
+
+Answer = Callable[[Connection, Message], None]
+"""Answers a message in the machine's stead; called before the machine hears of anything that came with it."""
+
+
+class MachineDriver:
+    """One machine on the running event loop. Not for use from other threads."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        on_crash: Callable[[BaseException], None],
+        on_turn: Callable[[], None] | None = None,
+        on_traces: Callable[[list[TraceRecord]], None] | None = None,
+        answers: Mapping[type, Answer] | None = None,
+        clock: SystemClock | None = None,
+    ) -> None:
+        self.clock = clock or SystemClock()
+        self.turns = 0
+        """Calls of `handle` so far."""
+        self._machine = machine
+        self._on_crash = on_crash
+        self._on_turn = on_turn
+        self._on_traces = on_traces
+        self._answers = answers
+        self._loop = asyncio.get_running_loop()
+        self._storage: Storage | None = None
+        self._connections: dict[int, Connection] = {}
+        self._dialer = Dialer(lambda number: Connection(self, number), self.dial_failed)
+        self._draining: dict[Connection, None] = {}
+        """Closed for the machine, not yet gone from the system."""
+        self._drained: asyncio.Future[None] | None = None
+        self._touched: list[Connection] = []
+        self._events: list[DriverEvent] = []
+        self._running = False
+        self._scheduled = False
+        """`_breathe` will run at the end of this loop iteration."""
+        self._wanted = False
+        """Somebody wants the machine called even if nothing happens."""
+        self._stopped = False
+        self._timer = DeadlineTimer(self.clock, self._fire)
+
+    # From the owner ----------------------------------------------------------------------------------------------
+    def start(self, storage: Storage | None = None) -> None:
+        """Let the machine have its first turn."""
+        self._storage = storage
+        self.wake()
+
+    def post(self, event: DriverEvent) -> None:
+        """Let an event happen at the end of this loop iteration."""
+        self._events.append(event)
+        self._schedule()
+
+    def wake(self) -> None:
+        """Call the machine at the end of this loop iteration, events or not (its owner changed something)."""
+        self._wanted = True
+        self._schedule()
+
+    @property
+    def connection_count(self) -> int:
+        """Connections that hold a descriptor."""
+        return len(self._connections) + len(self._draining)
+
+    async def stop(self, wait_seconds_max: float = 0.25) -> None:
+        """Close every connection, sending what is buffered, and never call the machine again; idempotent."""
+        self._stopped = True
+        self._timer.cancel()
+        await self._dialer.stop()
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+            connection.close()
+        if self._draining:
+            self._drained = self._loop.create_future()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_seconds_max):
+                    await self._drained
+        for connection in list(self._draining):
+            connection.abort()
+
+    # From connections --------------------------------------------------------------------------------------------
+    def opened(self, connection: Connection) -> None:
+        """A connection is up."""
+        self._dialer.settle(connection.number)
+        if self._stopped:
+            connection.abort()
+            return
+        self._connections[connection.number] = connection
+        self.post(Opened(connection.number))
+
+    def arrived(self, connection: Connection, events: list[Received]) -> None:
+        """Frames came: handled at once if this is the first data of this loop iteration."""
+        answers = self._answers
+        if answers is not None:
+            for event in events:
+                if type(event.head) in answers:
+                    events = self._answer(connection, events, answers)
+                    break
+        if self._scheduled or self._running or self._stopped:
+            self._events += events
+            if len(self._events) >= TURN_EVENTS_MAX and not self._running:
+                events_gathered, self._events = self._events, []
+                self._wake(events_gathered)
+            return
+        # The end of this iteration handles whatever else arrives in it.
+        self._scheduled = True
+        self._loop.call_soon(self._breathe)
+        self._wake(events)
+
+    def broken(self, connection: Connection, events: list[Received], error: RemoteProtocolError) -> None:
+        """The peer broke the protocol: it costs this connection and nothing else."""
+        log.info("closed the connection of %s: %s", connection.remote, error)
+        if events:
+            self.arrived(connection, events)
+        if connection.closed:
+            return
+        self._drop(connection)
+        connection.say_goodbye(error)
+        connection.close()
+        self.post(Closed(connection.number, str(error)))
+
+    def clogged(self, connection: Connection) -> None:
+        """The peer reads too slowly."""
+        self.post(Clogged(connection.number))
+
+    def drained(self, connection: Connection) -> None:
+        """The peer caught up."""
+        self.post(Drained(connection.number))
+
+    def overgrown(self, connection: Connection) -> None:
+        """The peer has stopped reading and the machine kept writing."""
+        reason = "its peer does not read; the write buffer passed its bound"
+        log.info("cut the connection of %s: %s", connection.remote, reason)
+        self._drop(connection)
+        connection.abort()
+        self.post(Closed(connection.number, reason))
+
+    def lost(self, connection: Connection, reason: str) -> None:
+        """The system let go of a connection; news to the machine only if it has not heard or said so before."""
+        self._draining.pop(connection, None)
+        if self._drained is not None and not self._draining and not self._drained.done():
+            self._drained.set_result(None)
+        if not connection.closed:
+            connection.closed = True
+            del self._connections[connection.number]
+            self.post(Closed(connection.number, reason))
+
+    def dial_failed(self, number: int, reason: str) -> None:
+        """A dialled connection did not come up."""
+        if self._dialer.settle(number):
+            self.post(Closed(number, reason))
+
+    # From the storage --------------------------------------------------------------------------------------------
+    def stored(self, results: Sequence[Persist | Loaded]) -> None:
+        """These are durable (release what waited for them), or were read."""
+        if self._running:
+            self._release(results)
+            return
+        if self._stopped:
+            return
+        try:
+            self._release(results)
+            if not self._events:
+                self._write()
+                return
+        except Exception as error:
+            self._crash(error)
+            return
+        events, self._events = self._events, []
+        self._wake(events)
+
+    # The turn ----------------------------------------------------------------------------------------------------
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._breathe)
+
+    def _breathe(self) -> None:
+        """The end of a loop iteration: handle what was gathered."""
+        self._scheduled = False
+        events = self._events
+        if events or self._wanted:
+            self._events = []
+            self._wanted = False
+            self._wake(events)
+
+    def _fire(self) -> None:
+        """The timer. It may be early: deadlines move, and it is only ever set anew for an earlier one."""
+        events = self._events
+        deadline = self._machine.next_deadline()
+        if events or (deadline is not None and deadline <= self.clock.now()):
+            self._events = []
+            self._wake(events)
+        else:
+            self._timer.arm(deadline)
+
+    def _wake(self, events: Sequence[DriverEvent]) -> None:
+        if self._stopped:
+            return
+        machine, clock = self._machine, self.clock
+        last = self.turns + TURNS_IN_A_ROW_MAX
+        self._running = True
+        try:
+            while True:
+                self.turns += 1
+                self._perform(machine.handle(events, clock.now()))
+                if not self._events or self.turns >= last:
+                    break
+                events, self._events = self._events, []
+            self._write()
+            self._timer.arm(machine.next_deadline())
+        except Exception as error:
+            self._crash(error)
+            return
+        finally:
+            self._running = False
+        if self._events:
+            self._schedule()
+        if self._on_turn is not None:
+            self._on_turn()
+
+    def _perform(self, effects: Effects) -> None:
+        """Everything the machine asked for, in the order of the fields of Effects."""
+        if effects.persists or effects.loads:
+            self._submit(effects.persists, effects.loads)
+        for dial in effects.dials:
+            self._dialer.dial(dial)
+        if effects.sends:
+            self._send(effects.sends)
+        for pause in effects.pauses:
+            connection = self._connections.get(pause.conn)
+            if connection is not None:
+                connection.pause(paused=pause.paused)
+        for close in effects.closes:
+            self._close(close)
+        if effects.traces and self._on_traces is not None:
+            self._on_traces(effects.traces)
+
+    def _submit(self, persists: list[Persist], loads: list[Load]) -> None:
+        if self._storage is None:
+            raise LocalProtocolError("the machine asked for storage, but its driver was started without one")
+        self._storage.submit(persists, loads)
+
+    def _release(self, results: Sequence[Persist | Loaded]) -> None:
+        events = self._events
+        for result in results:
+            if isinstance(result, Loaded):
+                events.append(result)
+                continue
+            if result.then:
+                self._send(result.then)
+            if result.token:
+                events.append(Persisted(result.token))
+
+    def _send(self, sends: Sequence[Send]) -> None:
+        """Queue frames; a head that goes to several connections in a row is encoded once."""
+        connections, touched = self._connections, self._touched
+        head: Message | None = None
+        body = first = b""
+        for send in sends:
+            connection = connections.get(send.conn)
+            if connection is None:
+                continue
+            if send.head is not head or send.body is not body:
+                head, body = send.head, send.body
+                encoded = encode_head(head)
+                if len(encoded) > HEAD_BYTES_MAX or len(encoded) + len(body) > FRAME_BYTES_MAX:
+                    raise LocalProtocolError(
+                        f"{type(head).__name__} does not fit a frame: head {len(encoded)}, body {len(body)} bytes"
+                    )
+                first = PREFIX.pack(len(encoded) + len(body), len(encoded)) + encoded
+            parts = connection.parts
+            if not parts:
+                touched.append(connection)
+            parts.append(first)
+            if body:
+                parts.append(body)
+            connection.size += len(first) + len(body)
+
+    def _write(self) -> None:
+        """One write per connection for everything the turn sent to it."""
+        touched = self._touched
+        if touched:
+            self._touched = []
+            for connection in touched:
+                connection.flush()
+
+    def _close(self, close: Close) -> None:
+        self._dialer.give_up(close.conn)
+        connection = self._connections.get(close.conn)
+        if connection is not None:
+            log.debug("closing the connection of %s: %s", connection.remote, close.reason)
+            self._drop(connection)
+            connection.close()
+        if self._events:
+            # What it said before we closed it must not reach the machine afterwards.
+            self._events = [event for event in self._events if getattr(event, "conn", None) != close.conn]
+
+    def _drop(self, connection: Connection) -> None:
+        """The machine has nothing to do with this connection any more."""
+        connection.closed = True
+        del self._connections[connection.number]
+        self._draining[connection] = None
+
+    def _answer(self, connection: Connection, events: list[Received], answers: Mapping[type, Answer]) -> list[Received]:
+        rest: list[Received] = []
+        for event in events:
+            answer = answers.get(type(event.head))
+            if answer is None:
+                rest.append(event)
+            else:
+                answer(connection, event.head)
+        return rest
+
+    def _crash(self, error: Exception) -> None:
+        self._stopped = True
+        self._timer.cancel()
+        log.critical("a bug in Causeway: the machine failed and will not be called again", exc_info=error)
+        self._on_crash(error)

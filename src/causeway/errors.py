@@ -1,0 +1,120 @@
+"""Every error of Causeway, and the code each has on the wire.
+
+CausewayError
+├── ConfigError            a setting, argument or URL is wrong: names the field, the value and the remedy
+├── LocalProtocolError     we misused the protocol (a bug in this process)
+├── RemoteProtocolError    the peer broke the protocol; its connection is closed with the code
+├── TransportError         a connection could not be made or broke
+├── StoreError             the disk refused: full, unwritable, used by another broker
+│   └── StoreCorrupt       the database is malformed; opening it again sets it aside and begins a new one
+├── DeadlineExceeded       nobody answered in time
+└── Refused                a broker answered no: the code says why, `retriable` whether to try again
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class Code(enum.IntEnum):
+    """Why a broker says no; `REMEDIES` says what to do about each."""
+
+    BAD_FRAME = 1
+    BAD_VERSION = 2
+    BAD_FIELD = 3
+    NO_QUORUM = 4
+    NO_DIRECTORY = 5
+    MAILBOX_FULL = 6
+    NOT_OWNER = 7
+    NOT_READY = 8
+    ABORTED = 9
+    EXPIRED = 10
+    UNAVAILABLE = 11
+    OVERLOADED = 12
+
+
+REMEDIES: dict[Code, str] = {
+    Code.BAD_FRAME: "speak the Causeway protocol on this port",
+    Code.BAD_VERSION: "use a client and broker of the same protocol version",
+    Code.BAD_FIELD: "correct the named field",
+    Code.NO_QUORUM: "restore the unreachable brokers; what is stored stays stored",
+    Code.NO_DIRECTORY: "restore a majority of the brokers that hold the directory",
+    Code.MAILBOX_FULL: "consume from the mailbox, or raise its bound",
+    Code.NOT_OWNER: "ask again: the mailbox has moved",
+    Code.NOT_READY: "wait: the broker is joining or taking over",
+    Code.ABORTED: "repeat the transaction",
+    Code.EXPIRED: "give the message a longer time to live",
+    Code.UNAVAILABLE: "wait for the broker or connect to another one",
+    Code.OVERLOADED: "send less at once",
+}
+"""What people are told to do."""
+
+RETRIABLE_CODES = frozenset(
+    {
+        Code.NO_QUORUM,
+        Code.NO_DIRECTORY,
+        Code.MAILBOX_FULL,
+        Code.NOT_OWNER,
+        Code.NOT_READY,
+        Code.UNAVAILABLE,
+        Code.OVERLOADED,
+    }
+)
+
+
+class CausewayError(Exception):
+    """Root of everything Causeway raises on purpose."""
+
+    retriable: bool = False
+
+
+class ConfigError(CausewayError):
+    """A setting is wrong."""
+
+    def __init__(self, field: str, value: object, remedy: str) -> None:
+        self.field, self.value, self.remedy = field, value, remedy
+        shown = repr(value)
+        if len(shown) > 80:
+            shown = shown[:77] + "..."
+        super().__init__(f"{field}={shown}: {remedy}")
+
+
+class LocalProtocolError(CausewayError):
+    """This process used the protocol wrongly."""
+
+
+class RemoteProtocolError(CausewayError):
+    """The other side broke the protocol."""
+
+    def __init__(self, code: Code, detail: str) -> None:
+        self.code, self.detail = code, detail
+        super().__init__(f"{code.name.lower()}: {detail}")
+
+
+class TransportError(CausewayError):
+    """A connection failed."""
+
+    retriable = True
+
+
+class StoreError(CausewayError):
+    """Stable storage failed."""
+
+
+class StoreCorrupt(StoreError):
+    """The database is malformed as a whole (a single damaged row is reported by a scan instead)."""
+
+
+class DeadlineExceeded(CausewayError, TimeoutError):
+    """The answer did not come in time; the outcome is unknown unless the text says otherwise."""
+
+    retriable = True
+
+
+class Refused(CausewayError):
+    """A broker refused a request."""
+
+    def __init__(self, code: Code, detail: str) -> None:
+        self.code, self.detail = code, detail
+        self.retriable = code in RETRIABLE_CODES
+        super().__init__(f"{code.name.lower()}: {detail}")

@@ -1,0 +1,140 @@
+"""Every bound of the system in one place, with its unit and its reason."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from causeway.errors import ConfigError
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+NAME_BYTES_MAX: Final = 255
+"""Names travel in every batch; a file name's length is enough for people."""
+
+FRAME_BYTES_MAX: Final = 16 * MIB
+"""A hostile length field may cost one connection this much memory, no more."""
+
+HEAD_BYTES_MAX: Final = 60 * KIB
+"""The head's length is 16 bits on the wire; heads hold names and ids, bulk belongs in the body."""
+
+MESSAGE_BYTES_MAX: Final = 8 * MIB
+"""One message; larger payloads belong in an object store, with a reference in the message."""
+
+BATCH_COUNT_MAX: Final = 4096
+BATCH_BYTES_MAX: Final = 1 * MIB
+"""A producer cuts its batches here, so that one batch never blocks a link for long."""
+
+CONNECTIONS_MAX: Final = 10_000
+"""Open connections of one broker; one more is refused."""
+
+WRITE_BUFFER_BYTES_HIGH: Final = 4 * MIB
+WRITE_BUFFER_BYTES_LOW: Final = 1 * MIB
+"""Above HIGH a connection counts as clogged: nothing new is delivered to it until it drains below LOW."""
+
+WRITE_BUFFER_BYTES_MAX: Final = 64 * MIB
+"""A connection that still grows past this is closed: its peer has stopped reading."""
+
+HELLO_SECONDS_MAX: Final = 5
+"""A connection that says nothing for so long after opening is closed (half-open, port scans)."""
+
+CREDIT_MAX: Final = 65_536
+"""Messages one consumer may hold unsettled."""
+
+OUTBOX_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
+"""Copies a source broker keeps for one client; above it the broker stops reading from that client."""
+
+MAILBOX_WINDOW_BYTES: Final = 16 * MIB
+"""Bodies an owner keeps in memory per mailbox; what lies behind is paged from the store."""
+
+MAILBOX_VOLATILE_BYTES_MAX: Final = 64 * MIB
+"""Express bodies an owner holds in memory for a mailbox nobody reads; above it sends are refused."""
+
+MAILBOX_STORED_BYTES_MAX: Final = 8 * 1024 * MIB
+"""Stored bodies of one mailbox; above it sends are refused until somebody consumes."""
+
+SEEN_RANGES_MAX: Final = 4096
+"""Gaps remembered per stream of unordered messages before the oldest are forgotten."""
+
+SEEN_INCARNATIONS_MAX: Final = 64
+"""Incarnations of one source remembered per mailbox; the least recently used is forgotten."""
+
+GROUP_PENDING_MAX: Final = 4096
+"""Operations of one replica group on their way to its copies."""
+
+LINK_QUEUE_FRAMES_MAX: Final = 1024
+LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
+"""Frames that wait for a link to come up; what exceeds it is dropped, as if lost on the way."""
+
+LINKS_KNOWN_MAX: Final = 16_384
+"""Brokers whose address is remembered; above it one that is not connected is forgotten."""
+
+OTHERS_MAX: Final = 8
+"""Further brokers named to a client, so that it has somewhere to turn."""
+
+LEAVES_MAX: Final = 16
+"""Leaf set: half of it on each side of a broker on the ring (Pastry's L)."""
+
+NEIGHBOURS_MAX: Final = 16
+"""Neighbourhood set: the brokers with the shortest round trip (Pastry's M)."""
+
+JOINING_MAX: Final = 16
+"""Brokers in the middle of their join that a broker remembers and tells others of."""
+
+ROWS_TOLD_MAX: Final = 60
+"""Routing entries gathered for one joiner: with a leaf set and a neighbourhood they still fit a frame's head."""
+
+MISSING_MAX: Final = 64
+"""Brokers that failed and are looked for, so that the halves of a partition find each other."""
+
+CONTACTS_MAX: Final = 128
+"""Brokers remembered for the next start."""
+
+INTERNAL_HOPS_MAX: Final = 1_000_000
+"""Internal events of one turn; more is a loop in our own code."""
+
+ROUTE_HOPS_MAX: Final = 64
+"""A routed message that needs more hops is lost in a broken overlay and is dropped, with a trace."""
+
+PAGE_ROWS_MAX: Final = 65_536
+"""Rows of one scanned page: many rows without a value must not add up to an unbounded page."""
+
+WAL_BYTES_MAX: Final = 16 * MIB
+"""The write-ahead log is folded into the database at this size; a checkpoint then takes some ten milliseconds."""
+
+STORE_CHECK_BYTES_MAX: Final = 1024 * MIB
+"""A database up to this size is checked as a whole when it is opened (0.4 s per GiB); a larger one as it is read."""
+
+COMMIT_BYTES_MAX: Final = 8 * MIB
+"""One group commit takes no more than this (or one Persist, if that is larger), so that its answers are not late."""
+
+TURN_EVENTS_MAX: Final = 512
+"""Frames gathered for one turn of a machine before it is called without waiting for more."""
+
+TURNS_IN_A_ROW_MAX: Final = 16
+"""Turns a driver takes without letting the event loop breathe, when each turn's effects cause the next."""
+
+DIAL_SECONDS_MAX: Final = 5
+CLOSE_SECONDS_MAX: Final = 5
+"""A closed connection whose peer does not take what is buffered is cut after this."""
+
+LEAVE_SECONDS_MAX: Final = 5
+"""A broker told to stop hands over for so long, then stops anyway."""
+
+TRACE_RECORDS_MAX: Final = 100_000
+"""Recent trace records a broker keeps in memory to tell the story of a message (about 20 MB when full)."""
+
+STORY_RECORDS_MAX: Final = 1_000
+"""Records of one story; a message that was given back for ever must not fill a frame."""
+
+
+def check_name(field: str, value: str) -> str:
+    """Return a mailbox or application name, or say what is wrong with it."""
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if not value:
+        raise ConfigError(field, value, "must not be empty; give 1 to 255 bytes of UTF-8")
+    if size > NAME_BYTES_MAX:
+        raise ConfigError(field, value, f"has {size} bytes; at most {NAME_BYTES_MAX} are allowed")
+    if not value.isprintable():
+        raise ConfigError(field, value, "has unprintable characters; use printable UTF-8")
+    return value

@@ -1,0 +1,270 @@
+"""An application of a run: the real client session in a simulated process, and what it sees reported to the checkers.
+
+Owns: lives of the application, letters on their way out and in. Must not know: what it sends and why (see
+`workloads`). Stimuli: the workload's calls; the session's outcomes after every turn.
+"""
+
+from __future__ import annotations
+
+import enum
+import random
+from collections.abc import Callable, Sequence
+
+from causeway.client.batches import SentBatch
+from causeway.client.consumers import MailReader
+from causeway.client.lots import VOLATILE_NUMBERS, Lot
+from causeway.client.message import Delivery
+from causeway.client.outcomes import DeliveryConfirmed, MessagesArrived, SendDone, SessionFailed, TransactionDone
+from causeway.client.session import Session
+from causeway.client.settings import SessionConfig
+from causeway.client.transactions import Commitment, Parcel
+from causeway.errors import Refused
+from causeway.sim.checkers.base import Deed, Reader
+from causeway.sim.checkers.panel import Panel
+from causeway.sim.clock import Clock
+from causeway.sim.disk import Disk
+from causeway.sim.letters import Letter, letter_of
+from causeway.sim.world import Process
+from causeway.types import SECOND, Flag, ServiceClass
+
+COMMIT_TIMEOUT = 100_000 * SECOND
+"""Longer than any run: an application that stopped waiting could not tell what became of what it holds."""
+
+MakeSession = Callable[[SessionConfig, int, random.Random], Session]
+
+
+class DeedEnd(enum.Enum):
+    """How a transaction ended, as far as its application will ever know."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+DEED_ENDS = {True: DeedEnd.COMMITTED, False: DeedEnd.ABORTED, None: DeedEnd.UNKNOWN}
+
+
+class Held:
+    """A letter in the application's hands."""
+
+    __slots__ = ("application", "consumer", "index", "letter", "life", "lot", "mailbox")
+
+    def __init__(self, application: Application, consumer: MailReader, lot: Lot, index: int, letter: Letter) -> None:
+        self.application = application
+        self.consumer = consumer
+        self.lot = lot
+        self.index = index
+        self.letter = letter
+        self.mailbox = lot.mailbox
+        self.life = application.life
+
+    @property
+    def number(self) -> int:
+        """Its number in the mailbox."""
+        return self.lot.seq + self.index
+
+
+class Application:
+    """One application through all its lives."""
+
+    def __init__(self, process: Process, panel: Panel, make_session: MakeSession) -> None:
+        self.process = process
+        self.name = process.name
+        self.panel = panel
+        self.make_session = make_session
+        self.life = 0
+        self.session: Session | None = None
+        self.on_letter: Callable[[Held], None] | None = None
+        """What to do with a letter that arrived."""
+        self.on_decided: Callable[[Deed, DeedEnd], None] | None = None
+        self.on_start: Callable[[Application], None] | None = None
+        """What each life does first."""
+        self.may_start: Callable[[], bool] = lambda: True
+        """Whether it wants to be there at all now."""
+        self.crashable = True
+        self._numbers: dict[tuple[str, int], int] = {}
+        self._out: dict[SentBatch, list[Letter]] = {}
+        self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
+        self._confirming: dict[SentBatch, list[Letter]] = {}
+        self._settling: dict[tuple[int, int], tuple[str, Letter]] = {}
+        """Settled and not confirmed, by consumer and mailbox number."""
+        self._said: dict[tuple[int, int], None] = {}
+        """Those of them the session has taken note of."""
+        self._consumers: dict[int, MailReader] = {}
+
+    @property
+    def reader(self) -> Reader:
+        """Who reads, for the checkers."""
+        return self.name, self.life
+
+    @property
+    def up(self) -> bool:
+        """Whether it runs."""
+        return self.session is not None
+
+    # Lives -----------------------------------------------------------------------------------------------------
+    def start(self, config: SessionConfig, rng: random.Random, clock: Clock, disk: Disk | None) -> None:
+        """Begin a life."""
+        self.life += 1
+        self.session = self.make_session(config, (self.life << 20) + self.process.index + 1, rng)
+        self.process.start(self.session, clock, disk)
+        self.process.after_turn = self._after_turn
+        if self.on_start is not None:
+            self.on_start(self)
+
+    def crash(self) -> None:
+        """End at once; what is on its way has an unknown fate."""
+        self._end()
+        self.process.crash(noticed=True)
+
+    def close(self) -> None:
+        """Leave politely: the session says goodbye, then the process ends."""
+        if self.session is not None:
+            self.session.close()
+            self.process.poke()
+
+    def _end(self) -> None:
+        for letters in self._out.values():
+            for letter in letters:
+                self.panel.failed(letter, "the sender ended")
+        for transaction, _ in self._transactions.values():
+            self.panel.decided(transaction, committed=None)
+            if self.on_decided is not None:
+                self.on_decided(transaction, DeedEnd.UNKNOWN)
+        self.panel.reader_ended(self.reader)
+        self._out, self._transactions, self._confirming = {}, {}, {}
+        self._settling, self._said, self._consumers = {}, {}, {}
+        self.session = None
+
+    # Sending ---------------------------------------------------------------------------------------------------
+    def send(
+        self, dest: str, service: ServiceClass, size: int, *, reliable: bool = True, **options: int | bool
+    ) -> Letter | None:
+        """Write a letter and hand it to the session; None when its window is full."""
+        session = self.session
+        assert session is not None
+        letter = self._letter(dest, service)
+        try:
+            ticket = session.send(dest, letter.payload(size), service=service, reliable=reliable, **options)  # type: ignore[arg-type]
+        except Refused:
+            return None
+        self._numbers[(dest, service)] = letter.number
+        self.panel.sent(letter)
+        self._out.setdefault(ticket.batch, []).append(letter)
+        self.process.poke()
+        return letter
+
+    def _letter(self, dest: str, service: ServiceClass) -> Letter:
+        return Letter(self.name, self.life, dest, int(service), self._numbers.get((dest, service), 0) + 1)
+
+    # Receiving -------------------------------------------------------------------------------------------------
+    def read(self, mailbox: str, credit: int) -> None:
+        """Attach a consumer."""
+        assert self.session is not None
+        consumer = self.session.attach(mailbox, credit)
+        self._consumers[consumer.number] = consumer
+        self.process.poke()
+
+    def settle(self, held: Held) -> None:
+        """The application is done with a letter."""
+        if held.life != self.life or self.session is None:
+            return
+        self.session.accept(held.lot, held.index, held.index)
+        self.panel.settled(held.mailbox, self.reader, held.letter)
+        if not held.lot.stale and held.number < VOLATILE_NUMBERS:
+            self._settling[(held.consumer.number, held.number)] = (held.mailbox, held.letter)
+        self.process.poke()
+
+    def give_back(self, held: Held) -> None:
+        """The application wants it delivered again."""
+        if held.life != self.life or self.session is None:
+            return
+        self.session.give_back(held.lot, held.index, held.index)
+        self.panel.returned(held.mailbox, self.reader, held.letter)
+        self.process.poke()
+
+    # Transactions ----------------------------------------------------------------------------------------------
+    def commit(self, number: int, dests: Sequence[str], settles: Sequence[Held], size: int) -> Deed | None:
+        """Send one letter to each destination and settle what is held, all or nothing."""
+        session = self.session
+        if session is None or any(held.life != self.life for held in settles):
+            return None
+        letters: list[Letter] = []
+        for dest in dests:
+            letter = self._letter(dest, ServiceClass.COMMITTED)
+            self._numbers[(dest, ServiceClass.COMMITTED)] = letter.number
+            letters.append(letter)
+            self.panel.sent(letter)
+        parcels = [Parcel(letter.dest, letter.payload(size), int(Flag.RELIABLE)) for letter in letters]
+        commitment = session.commit(parcels, [(held.lot, held.index) for held in settles], COMMIT_TIMEOUT)
+        transaction = Deed(self.reader, number, letters, [held.letter for held in settles])
+        self.panel.begun(transaction)
+        self._transactions[commitment] = (transaction, list(settles))
+        self.process.poke()
+        return transaction
+
+    # What the session tells ------------------------------------------------------------------------------------
+    def _after_turn(self) -> None:
+        session = self.session
+        if session is None:
+            return
+        for outcome in session.outcomes():
+            match outcome:
+                case SendDone():
+                    self._on_sent(outcome.batch)
+                case MessagesArrived():
+                    self._on_arrived(session, outcome.consumer)
+                case TransactionDone():
+                    self._on_decided(outcome.commitment)
+                case DeliveryConfirmed():
+                    self._on_confirmed(outcome.batch)
+                case SessionFailed():
+                    self._end()
+                    self.process.crash(noticed=True)
+                    return
+                case _:
+                    pass
+        if self._settling:
+            self._look_for_confirmations()
+
+    def _on_sent(self, batch: SentBatch) -> None:
+        letters = self._out.pop(batch, [])
+        answered = bool(batch.lane.flags & Flag.RELIABLE)
+        for index, letter in enumerate(letters):
+            error = batch.error_of(index)
+            if error is not None:
+                self.panel.failed(letter, str(error))
+            elif answered:
+                self.panel.acknowledged(letter)
+        if batch.lane.flags & Flag.CONFIRM and letters and not batch.failures:
+            self._confirming[batch] = letters
+
+    def _on_confirmed(self, batch: SentBatch) -> None:
+        for letter in self._confirming.pop(batch, ()):
+            self.panel.delivery_confirmed(letter)
+
+    def _on_arrived(self, session: Session, consumer: MailReader) -> None:
+        for delivery in session.take(consumer, 1 << 20, Delivery):
+            held = Held(self, consumer, delivery._lot, delivery._index, letter_of(delivery.body))
+            self.panel.delivered(held.mailbox, self.reader, held.letter)
+            if self.on_letter is not None:
+                self.on_letter(held)
+
+    def _on_decided(self, commitment: Commitment) -> None:
+        transaction, settles = self._transactions.pop(commitment)
+        committed = None if not commitment.resolved else commitment.error is None
+        self.panel.decided(transaction, committed=committed)
+        if committed:
+            for held in settles:
+                self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter)
+        if self.on_decided is not None:
+            self.on_decided(transaction, DEED_ENDS[committed])
+
+    def _look_for_confirmations(self) -> None:
+        for place in list(self._settling):
+            if place[1] in self._consumers[place[0]].unconfirmed:
+                self._said[place] = None
+            elif place in self._said:
+                del self._said[place]
+                mailbox, letter = self._settling.pop(place)
+                self.panel.settlement_confirmed(mailbox, self.reader, letter)

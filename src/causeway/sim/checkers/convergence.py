@@ -1,0 +1,118 @@
+"""Convergence: once everything is healed, the cluster is what it should be; and why not, in words, while it is not.
+
+The ring is compared with brute force over all brokers; groups are taken from what brokers report about themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from causeway.core.groups.registry import ROOT_NAME
+from causeway.core.node import Node
+from causeway.sim.cluster import Broker, Cluster
+from causeway.sim.faults import Options
+from causeway.types import BrokerId, Key, key_of
+
+RING = 1 << 128
+SAMPLES = 32
+"""Keys looked up besides those of the brokers and the mailboxes."""
+
+
+def distance(a: bytes, b: bytes) -> int:
+    """Numerical distance on the ring."""
+    gap = abs(int.from_bytes(a, "big") - int.from_bytes(b, "big"))
+    return min(gap, RING - gap)
+
+
+def closest(brokers: list[Broker], key: Key) -> Broker:
+    """Who is responsible for a key, by brute force; ties go to the smaller id."""
+    return min(brokers, key=lambda broker: (distance(broker.id, key), broker.id))
+
+
+class Convergence:
+    """Looks at the brokers of a cluster from outside."""
+
+    def __init__(self, cluster: Cluster, options: Options) -> None:
+        self.cluster = cluster
+        self.options = options
+
+    def pending(self) -> str | None:
+        """Why the cluster is not what it should be, None when it is."""
+        for broker in self.cluster.members():
+            if not broker.up:
+                return f"{broker.name} is down"
+            if broker.leaving:
+                return f"{broker.name} is leaving and has not left"
+            if not self._statistics(broker)["active"]:
+                return f"{broker.name} has not joined"
+        return self._ring() or self.groups_whole()
+
+    def groups_whole(self) -> str | None:
+        """Why not every group has all its copies, complete and in one epoch, None when it has."""
+        brokers = self.cluster.members()
+        for broker in brokers:
+            if not broker.up:
+                return f"{broker.name} is down"
+        latest: dict[str, dict[str, Any]] = {}
+        members: dict[str, dict[str, int]] = {}
+        for broker in brokers:
+            for group in self._statistics(broker)["groups"]:
+                name = group["name"]
+                members.setdefault(name, {})[broker.name] = group["epoch"]
+                if name not in latest or group["epoch"] > latest[name]["epoch"]:
+                    latest[name] = group
+        for name, group in latest.items():
+            reason = self._whole(name, group, members[name], len(brokers))
+            if reason is not None:
+                return reason
+        return None if latest else "there is no group"
+
+    def undrained(self) -> str | None:
+        """Which mailbox or which source broker still holds messages."""
+        for broker in self.cluster.members():
+            statistics = self._statistics(broker)
+            if statistics["outbox"]["batches"]:
+                return f"{broker.name} still keeps {statistics['outbox']} for senders"
+            for mailbox in statistics["mailboxes"]:
+                for what in ("stored", "volatile", "prepared"):
+                    if mailbox[what]:
+                        return f"mailbox {mailbox['name']} on {broker.name} still has {what}={mailbox[what]}"
+        return None
+
+    def _whole(self, name: str, group: dict[str, Any], epochs: dict[str, int], brokers: int) -> str | None:
+        wanted = min(self.options.root_copies if name == ROOT_NAME else self.options.copies, brokers)
+        epoch = group["epoch"]
+        if len(group["members"]) != wanted:
+            return f"group {name} has members {group['members']} in epoch {epoch}, wanted {wanted}"
+        if group["incomplete"]:
+            return f"group {name} lacks rows at {group['incomplete']} in epoch {epoch}"
+        for member in group["members"]:
+            if epochs.get(member) != epoch:
+                return f"group {name} is in epoch {epoch}, its member {member} in {epochs.get(member)}"
+        owner = next((b for b in self.cluster.members() if b.name == group["owner"]), None)
+        if owner is None:
+            return f"group {name} is owned by {group['owner']}, which has left"
+        own = next(g for g in self._statistics(owner)["groups"] if g["name"] == name)
+        if not own["serving"]:
+            return f"group {name} is not served by its owner {owner.name}"
+        return None
+
+    def _ring(self) -> str | None:
+        brokers = self.cluster.members()
+        ids: dict[BrokerId, Broker] = {broker.id: broker for broker in brokers}
+        keys = [*ids, *(key_of(f"sample-{n}") for n in range(SAMPLES))]
+        for key in keys:
+            right = closest(brokers, key)
+            for broker in brokers:
+                machine = broker.machine
+                assert isinstance(machine, Node)
+                told = machine._overlay.responsible(key)
+                if told.id not in ids:
+                    return f"{broker.name} counts on {told.name}, which is not there"
+                if len(brokers) <= 16 and told.id != right.id:
+                    return f"{broker.name} thinks {told.name} is responsible for a key of {right.name}"
+        return None
+
+    def _statistics(self, broker: Broker) -> dict[str, Any]:
+        assert broker.machine is not None
+        return broker.machine.statistics()

@@ -1,0 +1,46 @@
+"""Exactly once: no application gets a letter again that somebody is done with.
+
+A letter may be handed out again only as long as nobody has finished it: after it was given back, or after the
+reader that held it ended or was cut off before its acknowledgement was confirmed. Within one life of one reader
+the client suppresses what it has seen, so there a second delivery needs a return in between.
+"""
+
+from __future__ import annotations
+
+from causeway.sim.checkers.base import Checker, Reader
+from causeway.sim.letters import Letter
+
+
+class ExactlyOnce(Checker):
+    """Every class: at most once is part of all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: dict[tuple[Letter, Reader], None] = {}
+        """Delivered to this life of this reader, and not given back."""
+        self._done: dict[Letter, Reader] = {}
+        """Acknowledged, and the acknowledgement confirmed."""
+        self._sent: dict[Letter, None] = {}
+
+    def sent(self, letter: Letter) -> None:
+        self._sent[letter] = None
+
+    def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        if letter not in self._sent:
+            self.complain(f"{letter} was delivered to {reader} and never sent")
+        if (letter, reader) in self._held:
+            self.complain(f"{letter} was delivered twice to {reader} from {mailbox}")
+        done = self._done.get(letter)
+        if done is not None:
+            self.complain(f"{letter} was delivered to {reader} from {mailbox} after {done} was done with it")
+        self._held[(letter, reader)] = None
+
+    def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        self._done[letter] = reader
+
+    def reader_ended(self, reader: Reader) -> None:
+        for place in [place for place in self._held if place[1] == reader]:
+            del self._held[place]
+
+    def returned(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        self._held.pop((letter, reader), None)

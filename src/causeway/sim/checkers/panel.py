@@ -1,0 +1,103 @@
+"""All checkers of a run behind one face: what is observed once is told to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from causeway.core.messages import Message
+from causeway.sim.checkers.atomicity import Atomicity
+from causeway.sim.checkers.base import Checker, Deed, Reader
+from causeway.sim.checkers.confirmation import Confirmation
+from causeway.sim.checkers.conservation import Conservation
+from causeway.sim.checkers.loss import NoLoss
+from causeway.sim.checkers.once import ExactlyOnce
+from causeway.sim.checkers.order import Order
+from causeway.sim.checkers.owner import SingleOwner
+from causeway.sim.letters import Letter
+from causeway.types import Instant
+
+
+class Panel(Checker):
+    """Passes every observation on, with the virtual time at which it was made."""
+
+    def __init__(self, clock: Callable[[], Instant]) -> None:
+        super().__init__()
+        self._clock = clock
+        self.loss = NoLoss()
+        self.once = ExactlyOnce()
+        self.order = Order()
+        self.owner = SingleOwner()
+        self.atomicity = Atomicity()
+        self.confirmation = Confirmation()
+        self.conservation = Conservation()
+        self.checkers: tuple[Checker, ...] = (
+            self.loss,
+            self.once,
+            self.order,
+            self.owner,
+            self.atomicity,
+            self.confirmation,
+            self.conservation,
+        )
+        self.counts: dict[str, int] = {}
+
+    def sent(self, letter: Letter) -> None:
+        for checker in self._each("sent"):
+            checker.sent(letter)
+
+    def acknowledged(self, letter: Letter) -> None:
+        for checker in self._each("acknowledged"):
+            checker.acknowledged(letter)
+
+    def failed(self, letter: Letter, reason: str) -> None:
+        for checker in self._each("failed"):
+            checker.failed(letter, reason)
+
+    def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        for checker in self._each("delivered"):
+            checker.delivered(mailbox, reader, letter)
+
+    def settled(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        for checker in self._each("settled"):
+            checker.settled(mailbox, reader, letter)
+
+    def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        for checker in self._each("confirmed settlements"):
+            checker.settlement_confirmed(mailbox, reader, letter)
+
+    def returned(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+        for checker in self._each("returned"):
+            checker.returned(mailbox, reader, letter)
+
+    def delivery_confirmed(self, letter: Letter) -> None:
+        for checker in self._each("confirmed deliveries"):
+            checker.delivery_confirmed(letter)
+
+    def reader_ended(self, reader: Reader) -> None:
+        for checker in self._each("ended readers"):
+            checker.reader_ended(reader)
+
+    def begun(self, transaction: Deed) -> None:
+        for checker in self._each("transactions"):
+            checker.begun(transaction)
+
+    def decided(self, transaction: Deed, *, committed: bool | None) -> None:
+        known = {True: "committed", False: "aborted", None: "unknown"}[committed]
+        for checker in self._each(f"{known} transactions"):
+            checker.decided(transaction, committed=committed)
+
+    def frame(self, sender: str, receiver: str, head: Message, *, brokers: bool) -> None:
+        """A frame was put on a connection."""
+        self.owner.now = self._clock()
+        self.owner.watch(sender, receiver, head, brokers=brokers)
+
+    def finish(self) -> None:
+        for checker in self._each("verdicts"):
+            checker.finish()
+
+    def _each(self, what: str) -> tuple[Checker, ...]:
+        self.counts[what] = self.counts.get(what, 0) + 1
+        now = self._clock()
+        for checker in self.checkers:
+            checker.now = now
+        return self.checkers

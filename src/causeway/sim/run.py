@@ -1,0 +1,239 @@
+"""One run: options, faults while workloads run, healing, convergence, verdict.
+
+Owns: the phases (safety, heal, liveness) and who is told what. The one place that knows the product's broker and
+client; everything below it works with any machines.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+
+from causeway.client.session import Session
+from causeway.client.settings import SessionConfig
+from causeway.core.messages import Message
+from causeway.core.node import Node
+from causeway.sim.application import Application, Held, MakeSession
+from causeway.sim.checkers.base import Wrong
+from causeway.sim.checkers.convergence import Convergence
+from causeway.sim.checkers.owner import SingleOwner
+from causeway.sim.checkers.panel import Panel
+from causeway.sim.cluster import Broker, Cluster, MakeBroker
+from causeway.sim.disk import Disk, RottingStore
+from causeway.sim.faults import Options, stream
+from causeway.sim.journal import Journal
+from causeway.sim.nemesis import Nemesis
+from causeway.sim.network import Network
+from causeway.sim.verdict import Ending, SimVerdict
+from causeway.sim.workloads.base import Workload
+from causeway.sim.workloads.catalogue import CATALOGUE
+from causeway.sim.world import Process, ProductCrash, World
+from causeway.store.memory import MemoryStore
+from causeway.types import MILLISECOND, SECOND
+
+STEP = 100 * MILLISECOND
+"""How often the run looks whether somebody has left and whether everything has converged."""
+
+QUIET = 15 * SECOND
+"""Nothing is on its way and nobody holds anything for so long: what has not arrived is lost."""
+
+DEAD = "dead/"
+
+
+class SimRun:
+    """A cluster, its applications and its faults, all from one set of options."""
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        make_broker: MakeBroker = Node,
+        make_session: MakeSession = Session,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        self.options = options
+        self.make_session = make_session
+        network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
+        self.world = World(Journal(log), network)
+        self.panel = Panel(lambda: self.world.now)
+        self.cluster = Cluster(self.world, options, make_broker)
+        self.nemesis = Nemesis(self.world, self.cluster, options)
+        self.convergence = Convergence(self.cluster, options)
+        self.nemesis.whole = self.convergence.groups_whole
+        self.nemesis.on_client_crash = self._crash_one
+        self.nemesis.on_storage_lost = self._storage_lost
+        self.applications: dict[str, Application] = {}
+        self.workloads: list[Workload] = []
+        self.mailboxes: list[str] = []
+        self._stores: dict[str, RottingStore] = {}
+        for kind in SingleOwner.kinds:
+            self.world.watch(kind, self._watch)
+
+    # The phases ------------------------------------------------------------------------------------------------
+    def run(self) -> SimVerdict:
+        """From an empty world to a verdict."""
+        ending, evidence = Ending.OK, ""
+        try:
+            self._setup()
+            self.nemesis.begin()
+            self._pass(self.options.safety)
+            self.nemesis.heal()
+            self._wind_down()
+            reason = self._converge()
+            if reason is not None:
+                ending, evidence = Ending.STUCK, reason
+            else:
+                self.panel.finish()
+        except Wrong as wrong:
+            ending, evidence = Ending.WRONG, str(wrong)
+        except ProductCrash as crash:
+            ending, evidence = Ending.CRASH, str(crash)
+        except Exception as error:
+            # Raised outside `handle`: by the session in an application's hands, or by the simulator itself.
+            ending, evidence = Ending.CRASH, "".join(traceback.format_exception(error))
+        return self._verdict(ending, evidence)
+
+    def pending(self) -> str | None:
+        """Why the run is not over, in words; None when nothing moves any more."""
+        reason = self.convergence.pending()
+        if reason is not None:
+            return reason
+        for application in self.applications.values():
+            session = application.session
+            if session is None:
+                return f"{application.name} is not running"
+            if not session.idle:
+                return f"{application.name} is not idle: {session.unresolved} sends unresolved; {session.trouble}"
+        return self.convergence.undrained()
+
+    def missing(self) -> str | None:
+        """What applications still wait for; if nothing moves any more, it is lost."""
+        owed = self.panel.loss.owed()
+        if owed:
+            return f"{len(owed)} acknowledged letters have not arrived, first {owed[0]}"
+        for workload in self.workloads:
+            reason = workload.pending()
+            if reason is not None:
+                return f"{workload.name}: {reason}"
+        return None
+
+    def _setup(self) -> None:
+        for _ in range(self.options.brokers):
+            self.cluster.start(self.cluster.add())
+        undertaker = self.application("undertaker")
+        undertaker.crashable = False
+        undertaker.on_letter = self._bury
+        undertaker.on_start = self._read_the_dead
+        for name in self.options.workloads:
+            workload = CATALOGUE[name](self, stream(self.options.seed, f"workload/{name}"))
+            self.workloads.append(workload)
+            workload.setup()
+        self.launch(undertaker)
+
+    def _wind_down(self) -> None:
+        for workload in self.workloads:
+            workload.wind_down()
+        for application in self.applications.values():
+            if not application.up:
+                self.launch(application)
+
+    def _converge(self) -> str | None:
+        """Let everything come to rest; why it did not, or None."""
+        stop = self.world.now + self.options.patience
+        reason: str | None = "nothing was looked at"
+        quiet = 0
+        while self.world.now < stop:
+            self._pass(SECOND)
+            for application in self.applications.values():
+                if not application.up:
+                    self.launch(application)
+            reason = self.pending()
+            if reason is None and self.missing() is None:
+                return None
+            quiet = quiet + SECOND if reason is None else 0
+            if quiet > QUIET:
+                return None  # whatever is missing now will never come: the checkers say what it is
+        return reason or self.missing()
+
+    def _pass(self, duration: int) -> None:
+        stop = self.world.now + duration
+        while self.world.now < stop:
+            self.world.run(min(stop, self.world.now + STEP))
+            self.cluster.reap()
+
+    def _verdict(self, ending: Ending, evidence: str) -> SimVerdict:
+        options = self.options
+        faults: dict[str, int] = {}
+        for what, count in self.nemesis.counts.items():
+            kind = what.split(" ")[0]
+            faults[kind] = faults.get(kind, 0) + count
+        return SimVerdict(
+            seed=options.seed,
+            ending=ending.name.lower(),
+            code=int(ending),
+            evidence=evidence,
+            digest=self.world.journal.digest(),
+            events=self.world.events,
+            turns=self.world.turns,
+            virtual_seconds=self.world.now / SECOND,
+            observations=self.panel.counts,
+            faults=faults,
+            options={field: getattr(options, field) for field in options.__struct_fields__},
+        )
+
+    # What workloads need (workloads.base.Scene) ----------------------------------------------------------------
+    def application(self, name: str, *, keep: bool = False) -> Application:
+        """A new application, not started; with `keep` its session remembers over restarts."""
+        process = self.world.process(name)
+        process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
+        application = Application(process, self.panel, self.make_session)
+        self.applications[name] = application
+        self.nemesis.clients.append(process)
+        if keep:
+            rng = stream(self.options.seed, f"store/{name}")
+            self._stores[name] = RottingStore(MemoryStore(lambda: rng.getrandbits(62) + 1))
+        return application
+
+    def launch(self, application: Application) -> None:
+        """Begin its first or next life."""
+        if application.up or application.process.alive or not application.may_start():
+            return
+        options, name = self.options, application.name
+        addresses = tuple(b.process.address for b in self.cluster.members() if b.process.address is not None)
+        store = self._stores.get(name)
+        config = SessionConfig(name=name, addresses=addresses[:5], timeout=options.send_timeout, keep=store is not None)
+        purpose = f"{name}/{application.life + 1}"
+        disk = None
+        if store is not None:
+            disk = Disk(store, stream(options.seed, f"disk/{purpose}"), instant=False)
+            disk.commit_ns, disk.jitter_ns = options.commit, options.commit_jitter
+        application.start(config, stream(options.seed, f"session/{purpose}"), self.cluster.clock(), disk)
+
+    def mailbox(self, name: str) -> str:
+        """Register a mailbox."""
+        self.mailboxes.append(name)
+        self.world.network.describer.name(name)
+        return name
+
+    # What happens to applications ------------------------------------------------------------------------------
+    def _crash_one(self, rng: random.Random) -> None:
+        running = [app for app in self.applications.values() if app.up and app.crashable]
+        if running:
+            application = rng.choice(running)
+            application.crash()
+            self.world.after(rng.randrange(1, 3 * SECOND), self.launch, application)
+
+    def _read_the_dead(self, undertaker: Application) -> None:
+        for name in self.mailboxes:
+            undertaker.read(DEAD + name, 64)
+
+    def _bury(self, held: Held) -> None:
+        self.panel.conservation.came_home(held.letter)
+        held.application.settle(held)
+
+    def _storage_lost(self, broker: Broker) -> None:
+        self.panel.owner.forget(broker.name)
+
+    def _watch(self, sender: Process, receiver: Process, head: Message) -> None:
+        self.panel.frame(sender.name, receiver.name, head, brokers=sender.broker and receiver.broker)

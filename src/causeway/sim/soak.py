@@ -1,0 +1,103 @@
+"""Many seeds on all cores: `python -m causeway.sim.soak --seeds 500 --jobs 2`. Exit code 0 only if none failed.
+
+Owns: spreading seeds over processes, a bound on the real time of one seed, and what people see meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from causeway.sim.faults import options_swarm
+from causeway.sim.run import SimRun
+from causeway.sim.verdict import Ending, SimVerdict
+
+REAL_SECONDS_MAX = 300
+"""A seed that computes for so long goes round in circles."""
+
+
+class TookTooLong(Exception):
+    """The seed did not end in real time; the traceback says where it was."""
+
+
+def run_seed(seed: int, seconds_max: int = REAL_SECONDS_MAX) -> SimVerdict:
+    """One seed of the swarm, ended after `seconds_max` of real time as a crash."""
+
+    def interrupt(signum: int, frame: FrameType | None) -> None:
+        raise TookTooLong(f"seed {seed} computed for more than {seconds_max} s")
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(seconds_max)
+    try:
+        return SimRun(options_swarm(seed)).run()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_seeds(seeds: Sequence[int], jobs: int) -> Iterator[SimVerdict]:
+    """All seeds, in the order they finish."""
+    if jobs == 1:
+        yield from map(run_seed, seeds)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = list(reversed(seeds))
+        running: dict[Future[SimVerdict], int] = {}
+        while waiting or running:
+            while waiting and len(running) < 2 * jobs:
+                seed = waiting.pop()
+                running[pool.submit(run_seed, seed)] = seed
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=running.__getitem__):
+                del running[future]
+                yield future.result()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """SimRun, show, and say how it went."""
+    parser = argparse.ArgumentParser(prog="python -m causeway.sim.soak", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=500, help="how many seeds (500)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    given = parser.parse_args(arguments)
+    if given.seeds < 1 or given.jobs < 1:
+        parser.error("--seeds and --jobs must be at least 1")
+    console = Console(highlight=False)
+    seeds = range(given.first, given.first + given.seeds)
+    failed: list[SimVerdict] = []
+    events = 0
+    endings: dict[str, int] = {}
+    columns = (
+        TextColumn("soak"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[bad]}"),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("seeds", total=len(seeds), bad="")
+        for verdict in run_seeds(seeds, given.jobs):
+            events += verdict.events
+            endings[verdict.ending] = endings.get(verdict.ending, 0) + 1
+            if not verdict.ok:
+                failed.append(verdict)
+                console.print(verdict.failure_line(), markup=False, soft_wrap=True)
+            progress.update(task, advance=1, bad=f"{len(failed)} failed" if failed else "")
+    summary = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items()))
+    console.print(f"{len(seeds)} seeds, {events:,} events: {summary}")
+    if failed:
+        numbers = " ".join(str(verdict.seed) for verdict in sorted(failed, key=lambda v: v.seed))
+        console.print(f"failing seeds: {numbers}", soft_wrap=True)
+        console.print(f"see one again with: causeway sim --seed {failed[0].seed}")
+    return max((verdict.code for verdict in failed), default=int(Ending.OK))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

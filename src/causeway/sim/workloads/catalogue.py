@@ -1,0 +1,18 @@
+"""Which workload is behind which name."""
+
+from __future__ import annotations
+
+from causeway.sim.workloads.base import Workload
+from causeway.sim.workloads.offline import Offline
+from causeway.sim.workloads.queue import Queue
+from causeway.sim.workloads.streams import Express, Recoverable, Transactional
+from causeway.sim.workloads.transfer import TokenMoves
+
+CATALOGUE: dict[str, type[Workload]] = {
+    "transactional": Transactional,
+    "recoverable": Recoverable,
+    "express": Express,
+    "offline": Offline,
+    "queue": Queue,
+    "transfer": TokenMoves,
+}

@@ -1,0 +1,54 @@
+"""The one trace: a flat, versioned record of what happened to a batch.
+
+Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the data pipeline
+read only this.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+TRACE_VERSION = 1
+
+
+class Step(enum.IntEnum):
+    """What happened, in the order of a batch's life."""
+
+    SENT = 1
+    """A source broker took the batch from its application."""
+    FORWARDED = 2
+    """A broker passed it on towards its owner."""
+    STORED = 3
+    """The owner and all copies confirmed it."""
+    DELIVERED = 4
+    """It was handed to a consumer's connection."""
+    SETTLED = 5
+    """The application acknowledged it."""
+    ACKNOWLEDGED = 6
+    """The sender was told."""
+    RETURNED = 7
+    """The application gave it back, or its consumer vanished."""
+    DEAD = 8
+    """Moved to the dead-letter mailbox."""
+    EXPIRED = 9
+    REFUSED = 10
+    DUPLICATE = 11
+    """Arrived again and was suppressed."""
+
+
+class TraceRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One step in the life of one batch, or of a part of it."""
+
+    at: int
+    """Instant, by the clock of the broker that wrote it."""
+    broker: str
+    step: int
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
+    first: int
+    last: int
+    note: str = ""

@@ -1,0 +1,75 @@
+"""Identity and time: the few types every other module speaks in.
+
+Owns: keys and the one hash that makes them, broker addresses, service classes, id ranges.
+Must not know: any protocol.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from typing import Final, NewType
+
+import msgspec
+
+Key = NewType("Key", bytes)
+"""128 bits, big-endian: a place on the ring. Brokers and mailboxes share this space (PBM section 2.1)."""
+
+BrokerId = Key
+"""The key of a broker, hashed from its name."""
+
+Instant = int
+"""Nanoseconds. Within one life of a broker it never goes back; its origin is the Unix epoch as first read."""
+
+Duration = int
+"""Nanoseconds."""
+
+KEY_BYTES: Final = 16
+NO_KEY: Final = Key(bytes(KEY_BYTES))
+
+MICROSECOND: Final[Duration] = 1_000
+MILLISECOND: Final[Duration] = 1_000_000
+SECOND: Final[Duration] = 1_000_000_000
+
+
+def key_of(name: str) -> Key:
+    """The one hash of the system: a broker's or a mailbox's name to its place on the ring."""
+    return Key(hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest())
+
+
+class Peer(msgspec.Struct, frozen=True, array_like=True):
+    """How to reach a broker, and which storage it has now."""
+
+    id: BrokerId
+    name: str
+    host: str
+    port: int
+    store: int
+    """Drawn when the broker's storage was created: a broker that lost its memory is a new member everywhere."""
+
+
+class ServiceClass(enum.IntEnum):
+    """What an acknowledgement means (README, guarantee table). Each class numbers its messages on its own."""
+
+    EXPRESS = 0
+    RECOVERABLE = 1
+    TRANSACTIONAL = 2
+    COMMITTED = 3
+    """Sent inside an atomic transaction; stored like TRANSACTIONAL, admitted by the transaction's number."""
+
+
+class Flag(enum.IntFlag):
+    """Properties of a whole batch; a producer starts a new batch where one of them changes."""
+
+    RELIABLE = 1
+    """The sender waits for an acknowledgement."""
+    CONFIRM = 2
+    """The sender wants to hear when the application has it."""
+    HEADERS = 4
+    """Each message starts with a header block (see `wire.body`); without it messages are bare bodies."""
+    REDELIVERED = 8
+    """The messages may have reached an application before."""
+
+
+Span = tuple[int, int]
+"""First and last id of a run, both included."""

@@ -1,0 +1,68 @@
+"""Real brokers and the real command line for integration tests, each in a directory of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from causeway.cli import runfile
+from causeway.cli.cluster import ProcessCluster, plan
+
+COMMAND_SECONDS_MAX = 60.0
+
+
+def environment(root: Path, **more: str) -> dict[str, str]:
+    """Variables that keep a test's clusters away from the user's."""
+    runtime = root / "run"
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CAUSEWAY_")}
+    return {**kept, "XDG_RUNTIME_DIR": str(runtime), "XDG_STATE_HOME": str(root / "state"), **more}
+
+
+def causeway(
+    *arguments: str, environ: Mapping[str, str] | None = None, text: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "causeway", *arguments],
+        env=environ,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS_MAX,
+        check=False,
+    )
+
+
+def json_lines(output: str) -> list[dict[str, Any]]:
+    """What a command printed with --json."""
+    return [json.loads(line) for line in output.splitlines()]
+
+
+@contextlib.asynccontextmanager
+async def running_cluster(data: Path, brokers: int, *, durability: str = "disk") -> AsyncIterator[ProcessCluster]:
+    """A cluster on free ports that is stopped in any case."""
+    runfile.prepare_data_dir(data)
+    cluster = ProcessCluster(data, plan(data, brokers=brokers, durability=durability, copies=None, port=0))
+    try:
+        await cluster.start()
+        await cluster.wait_active()
+        yield cluster
+    finally:
+        await cluster.stop()
+
+
+async def eventually(condition: Callable[[], bool], what: str, seconds_max: float = 20.0) -> None:
+    """Wait until something is true."""
+    deadline = time.monotonic() + seconds_max
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds_max:g} s"
+        await asyncio.sleep(0.02)

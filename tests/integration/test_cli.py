@@ -1,0 +1,321 @@
+"""The command line as people use it: real processes, real clusters, found without being named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from causeway.cli import runfile
+from causeway.cli.pids import identify, send_signal
+from causeway.cli.runfile import BrokerEntry, RunFile
+from tests.integration.processes import causeway, environment, eventually, json_lines
+
+COMMANDS = ("broker", "up", "down", "status", "send", "receive", "browse", "story", "sim", "demo")
+
+
+class Shell:
+    """One user's shell: commands share a data directory and the memory of which cluster was started last."""
+
+    def __init__(self, root: Path) -> None:
+        self.data = root / "cluster"
+        self.environ = environment(root)
+
+    def run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        return causeway(*arguments, environ=self.environ, text=text)
+
+    def json(self, *arguments: str, text: str | None = None, code: int = 0) -> list[dict[str, Any]]:
+        done = self.run(*arguments, "--json", text=text)
+        assert done.returncode == code, (arguments, done.stdout, done.stderr)
+        return json_lines(done.stdout)
+
+    def up(self, *arguments: str) -> dict[str, Any]:
+        [answer] = self.json("up", "--data", str(self.data), "--port", "0", "--detach", *arguments)
+        return answer
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.run("down", "--data", str(shell.data))
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A cluster that tests share; each uses mailboxes of its own."""
+    shell = Shell(tmp_path_factory.mktemp("cli"))
+    shell.up("--brokers", "3")
+    yield shell
+    shell.run("down")
+
+
+def _bodies(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["body"] for message in messages]
+
+
+# Messages ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("service", ["express", "recoverable", "transactional"])
+def test_messages_sent_are_received_once(started: Shell, service: str) -> None:
+    mailbox = f"box-{service}"
+    [sent] = started.json("send", mailbox, "one", "two", "--service", service)
+    assert (sent["sent"], sent["acknowledged"], len(sent["ids"])) == (2, 2, 2)
+    received = started.json("receive", mailbox, "--count", "2")
+    assert _bodies(received) == ["one", "two"]
+    assert [message["id"] for message in received] == sent["ids"]
+    assert {message["service"] for message in received} == {service}
+    assert started.json("receive", mailbox, "--timeout", "0.5") == []
+
+
+def test_unreliable_messages_are_sent_without_acknowledgement(started: Shell) -> None:
+    [sent] = started.json("send", "box-unreliable", "one", "--service", "unreliable")
+    assert (sent["sent"], sent["acknowledged"]) == (1, 0)
+    assert _bodies(started.json("receive", "box-unreliable", "--count", "1")) == ["one"]
+
+
+def test_browse_shows_everything_and_takes_nothing(started: Shell) -> None:
+    started.json("send", "box-browse", "one", "two", "three")
+    assert _bodies(started.json("browse", "box-browse")) == ["one", "two", "three"]
+    assert _bodies(started.json("browse", "box-browse", "--count", "2")) == ["one", "two"]
+    assert _bodies(started.json("receive", "box-browse", "--count", "3")) == ["one", "two", "three"]
+    assert started.json("browse", "box-browse") == []
+
+
+def test_receive_without_acknowledgement_leaves_the_messages(started: Shell) -> None:
+    started.json("send", "box-no-ack", "one")
+    assert _bodies(started.json("receive", "box-no-ack", "--no-ack", "--timeout", "1")) == ["one"]
+    [again] = started.json("receive", "box-no-ack", "--count", "1")
+    assert (again["body"], again["deliveries"]) == ("one", 1)
+
+
+def test_receive_fails_when_the_count_does_not_come(started: Shell) -> None:
+    started.json("send", "box-count", "one")
+    assert _bodies(started.json("receive", "box-count", "--count", "2", "--timeout", "0.5", code=1)) == ["one"]
+
+
+def test_lines_of_standard_input_are_messages(started: Shell) -> None:
+    [sent] = started.json("send", "box-lines", "--stdin-lines", text="a\nb\n\nd")
+    assert sent["acknowledged"] == 4
+    assert _bodies(started.json("receive", "box-lines", "--count", "4")) == ["a", "b", "", "d"]
+
+
+def test_file_is_one_message_and_bytes_survive(started: Shell, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(256)))
+    started.json("send", "box-file", "--file", str(tmp_path / "file"))
+    [message] = started.json("receive", "box-file", "--count", "1")
+    assert message["body"] is None
+    assert msgspec.convert(message["body_base64"], bytes, strict=False) == bytes(range(256))
+
+
+def test_higher_priority_comes_first(started: Shell) -> None:
+    started.json("send", "box-priority", "low", "--priority", "1")
+    started.json("send", "box-priority", "high", "--priority", "9")
+    received = started.json("receive", "box-priority", "--count", "2")
+    assert [(message["body"], message["priority"]) for message in received] == [("high", 9), ("low", 1)]
+
+
+def test_count_repeats_the_message(started: Shell) -> None:
+    [sent] = started.json("send", "box-many", "x", "--count", "2500", "--service", "transactional")
+    assert sent["acknowledged"] == 2500
+    received = started.json("receive", "box-many", "--count", "2500")
+    assert [int(message["id"].rpartition(":")[2]) for message in received] == list(range(1, 2501))
+
+
+def test_plain_receive_prints_bodies_alone_on_standard_output(started: Shell) -> None:
+    started.json("send", "box-plain", "one", "two")
+    done = started.run("receive", "box-plain", "--count", "2")
+    assert done.stdout == "one\ntwo\n"
+
+
+def test_story_tells_the_life_of_a_message(started: Shell) -> None:
+    [sent] = started.json("send", "box-story", "one", "--service", "transactional")
+    started.json("receive", "box-story", "--count", "1")
+    steps = started.json("story", sent["ids"][0])
+    names = [step["step"] for step in steps]
+    assert names[0] == "sent"
+    assert {"stored", "delivered"} <= set(names)
+    assert [step["at"] for step in steps] == sorted(step["at"] for step in steps)
+    assert "stored" in started.run("story", sent["ids"][0]).stdout
+
+
+def test_story_of_a_message_nobody_knows_fails(started: Shell) -> None:
+    assert started.json("story", "nobody:1:nowhere:t:1", code=1) == []
+    [answer] = started.json("story", "nonsense", code=2)
+    assert answer["error"]["field"] == "id"
+
+
+def test_status_shows_brokers_and_mailboxes(started: Shell) -> None:
+    started.json("send", "box-status", "one", "two")
+    [status] = started.json("status")
+    assert status["healthy"] is True
+    assert [broker["state"] for broker in status["brokers"]] == ["active"] * 3
+    assert [broker["id"] for broker in status["brokers"]] == sorted(broker["id"] for broker in status["brokers"])
+    [box] = [box for box in status["mailboxes"] if box["name"] == "box-status"]
+    assert box["stored"] == 2
+    assert sorted(box["members"]) == ["broker-1", "broker-2", "broker-3"]
+    table = started.run("status").stdout
+    assert "box-status" in table
+    assert all(len(line) <= 80 for line in table.splitlines())
+
+
+def test_url_wins_over_the_cluster_started_last(started: Shell, tmp_path: Path) -> None:
+    url = started.json("status")[0]["brokers"][0]["address"]
+    elsewhere = Shell(tmp_path)
+    [status] = elsewhere.json("status", "--url", f"causeway://{url}")
+    assert len(status["brokers"]) == 3, "one address is enough to find all"
+    elsewhere.environ["CAUSEWAY_URL"] = f"causeway://{url}"
+    [sent] = elsewhere.json("send", "box-url", "one")
+    assert sent["acknowledged"] == 1
+
+
+# Clusters ---------------------------------------------------------------------------------------------------------
+def test_up_on_a_running_cluster_is_refused(started: Shell) -> None:
+    [answer] = started.json("up", "--data", str(started.data), "--detach", code=2)
+    assert answer["error"]["field"] == "data"
+    assert "already up" in answer["error"]["remedy"]
+
+
+def test_cluster_resumes_with_everything_after_all_its_brokers_were_killed(shell: Shell) -> None:
+    before = shell.up("--brokers", "3")
+    shell.json("send", "inbox", "one", "two", "--service", "transactional")
+    for broker in before["brokers"]:
+        process = identify(broker["pid"])
+        assert process is not None
+        assert send_signal(process, signal.SIGKILL)
+    assert shell.run("status").returncode == 1
+    after = shell.up()
+    assert after["url"] == before["url"], "brokers keep their ports"
+    assert {broker["pid"] for broker in after["brokers"]}.isdisjoint(broker["pid"] for broker in before["brokers"])
+    assert _bodies(shell.json("receive", "inbox", "--count", "2", "--timeout", "10")) == ["one", "two"]
+
+
+def test_cluster_resumes_with_everything_after_down(shell: Shell) -> None:
+    shell.up("--brokers", "3")
+    shell.json("send", "inbox", "one")
+    [down] = shell.json("down")
+    assert (sorted(down["stopped"]), down["killed"]) == (["broker-1", "broker-2", "broker-3"], [])
+    shell.up()
+    assert _bodies(shell.json("receive", "inbox", "--count", "1", "--timeout", "10")) == ["one"]
+
+
+def test_up_starts_only_the_brokers_that_are_missing(shell: Shell) -> None:
+    before = {broker["name"]: broker["pid"] for broker in shell.up("--brokers", "3")["brokers"]}
+    process = identify(before["broker-2"])
+    assert process is not None
+    assert send_signal(process, signal.SIGKILL)
+    after = {broker["name"]: broker["pid"] for broker in shell.up()["brokers"]}
+    assert after["broker-2"] != before["broker-2"]
+    assert (after["broker-1"], after["broker-3"]) == (before["broker-1"], before["broker-3"])
+
+
+def test_cluster_in_memory_serves_and_begins_anew(shell: Shell) -> None:
+    assert shell.up("--brokers", "3", "--durability", "memory")["durability"] == "memory"
+    shell.json("send", "inbox", "one")
+    assert _bodies(shell.json("browse", "inbox")) == ["one"]
+    shell.json("down")
+    shell.up()
+    assert shell.json("browse", "inbox") == []
+
+
+async def test_up_in_the_foreground_stops_its_brokers_when_interrupted(shell: Shell) -> None:
+    arguments = ["up", "--brokers", "2", "--data", str(shell.data), "--port", "0", "--json"]
+    up = subprocess.Popen(
+        [sys.executable, "-P", "-m", "causeway", *arguments], env=shell.environ, stdout=subprocess.PIPE, text=True
+    )
+    assert up.stdout is not None
+    try:
+        [ready] = json_lines(up.stdout.readline())
+        pids = [broker["pid"] for broker in ready["brokers"]]
+        assert all(identify(pid) for pid in pids)
+        victim = identify(pids[1])
+        assert victim is not None
+        assert send_signal(victim, signal.SIGKILL)
+        [ended] = json_lines(up.stdout.readline())
+        assert ended == {"event": "exited", "name": "broker-2", "code": -signal.SIGKILL}
+        up.send_signal(signal.SIGINT)
+        [down] = json_lines(up.stdout.readline())
+        assert down == {"event": "down", "killed": []}
+        await eventually(lambda: up.poll() is not None, "up ends")
+        assert up.returncode == 0
+        assert not any(identify(pid) for pid in pids)
+    finally:
+        up.kill()
+        up.wait()
+        up.stdout.close()
+
+
+def test_down_does_not_touch_a_process_that_only_has_the_number(shell: Shell) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    try:
+        process = identify(stranger.pid)
+        assert process is not None
+        earlier = msgspec.structs.replace(process, started=process.started - 1)
+        shell.data.mkdir()
+        runfile.save(shell.data, RunFile([BrokerEntry("broker-1", port=1, process=earlier)]))
+        [down] = shell.json("down", "--data", str(shell.data))
+        assert down["stopped"] == []
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_busy_port_ends_up_with_the_reason_and_leaves_nothing_running(started: Shell, shell: Shell) -> None:
+    busy = started.json("status")[0]["brokers"][0]["address"].rpartition(":")[2]
+    done = shell.run("up", "--brokers", "1", "--data", str(shell.data), "--port", busy, "--detach", "--json")
+    assert done.returncode == 2
+    [answer] = json_lines(done.stdout)
+    assert answer["error"]["field"].endswith("port")
+    assert "another port" in answer["error"]["remedy"]
+    run = runfile.load(shell.data)
+    assert run is not None
+    assert not any(entry.running for entry in run.brokers)
+
+
+# Help and errors ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_a_command_teaches_by_examples(command: str) -> None:
+    done = causeway(command, "--help")
+    assert done.returncode == 0
+    assert f"$ causeway {command}" in done.stdout
+    assert "--json" in done.stdout
+
+
+def test_help_lists_every_command() -> None:
+    done = causeway("--help")
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in COMMANDS)
+
+
+def test_command_line_that_cannot_be_parsed_is_one_line_and_code_two() -> None:
+    for arguments in (["nonsense"], ["up", "--nonsense"], ["send"], ["up", "--brokers", "x"]):
+        done = causeway(*arguments, "--json")
+        assert done.returncode == 2, arguments
+        assert done.stderr.startswith("error: ")
+        assert done.stderr.count("\n") == 1
+        assert json_lines(done.stdout)[0]["error"]["kind"] == "UsageError"
+
+
+def test_command_without_a_cluster_says_how_to_start_one(shell: Shell) -> None:
+    for command in (["status"], ["down"], ["send", "inbox", "x"], ["receive", "inbox"]):
+        done = shell.run(*command)
+        assert done.returncode == 2
+        assert "causeway up" in done.stderr
+
+
+def test_reader_that_has_seen_enough_is_no_error(started: Shell) -> None:
+    started.json("send", "box-pipe", "x" * 1000, "--count", "200")
+    command = f"{sys.executable} -P -m causeway receive box-pipe --count 200 | head -1"
+    done = subprocess.run(
+        ["bash", "-c", command], env=started.environ, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "x" * 1000 + "\n"
+    assert "Traceback" not in done.stderr
+    assert os.path.exists(started.data)

@@ -1,0 +1,124 @@
+"""Bugs planted into the real product, each of which the simulator must catch, by the right checker.
+
+What every checker says to a corrupted stream of observations is tested beside it (tests/unit/sim/checkers).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from causeway.client.consumers import MailReaders
+from causeway.client.lots import SeenStream
+from causeway.core.groups.groups import Groups
+from causeway.core.groups.replication import Replication
+from causeway.core.groups.state import Group
+from causeway.core.machine import Turn
+from causeway.core.mail.office import Office
+from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, TxDecide
+from causeway.sim.faults import options_calm
+from causeway.sim.run import SimRun
+from causeway.sim.verdict import SimVerdict
+from causeway.types import SECOND, Key
+
+SEEDS = 12
+"""A planted bug may need the right fault at the right time; it must be found within so many seeds."""
+
+
+def hunt(**options: object) -> SimVerdict:
+    """The first seed that fails."""
+    values: dict[str, object] = {"safety": 8 * SECOND, "patience": 40 * SECOND, "brokers": 4, "clients": 3, **options}
+    for seed in range(SEEDS):
+        verdict = SimRun(options_calm(seed, **values)).run()
+        if not verdict.ok:
+            return verdict
+    pytest.fail(f"{SEEDS} seeds did not find the planted bug")
+
+
+def test_loss_is_caught_when_the_owner_acknowledges_before_the_copies_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Replication.advance
+
+    def advance(self: Replication, turn: Turn, group: Group) -> None:
+        tenure = group.tenure
+        assert tenure is not None
+        for member in group.config.members:
+            if member.peer.id != self._r.me.id:
+                tenure.confirmed[member.peer.id] = tenure.local
+        real(self, turn, group)
+
+    def silent(self: Replication, turn: Turn, group: Group, *_: object) -> None:
+        """The copies are forgotten too, or they would catch up before anybody dies."""
+
+    monkeypatch.setattr(Replication, "advance", advance)
+    monkeypatch.setattr(Replication, "_replicate", silent)
+    verdict = hunt(workloads=["offline"], crashes=20.0, down_max=4 * SECOND)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "NoLoss"), verdict.failure_line()
+
+
+def test_double_delivery_is_caught_when_the_client_forgets_what_it_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forget(self: SeenStream, first: int, last: int) -> None:
+        """Accepted, and not remembered."""
+
+    def everything(self: MailReaders, reader: object, seen: object, head: Deliver) -> list[tuple[int, int]]:
+        return [(head.first, head.first + head.count - 1)]
+
+    monkeypatch.setattr(SeenStream, "accept", forget)
+    monkeypatch.setattr(MailReaders, "_sift", everything)
+    verdict = hunt(workloads=["transactional"], resets=200.0)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "ExactlyOnce"), verdict.failure_line()
+
+
+def test_disorder_is_caught_when_the_owner_takes_batches_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("seen", "intake"):
+        monkeypatch.setattr(f"causeway.core.mail.{module}.ORDERED", -1)
+    verdict = hunt(workloads=["transactional"], loss=0.05, reorder=0.2, latency=5_000_000, rate=60.0, burst=1)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Order"), verdict.failure_line()
+
+
+def test_broken_fence_is_caught_when_a_member_confirms_behind_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    def follower(self: Replication, turn: Turn, peer: Any, head: Replicate) -> Group | None:
+        group = self._r.groups.get(head.group)
+        usable = group is not None and group.config.epoch == head.epoch and group.meta.token == head.token
+        return group if usable and group is not None and group.config.owner == peer.id else None
+
+    monkeypatch.setattr(Replication, "_follower", follower)
+    verdict = hunt(workloads=["transactional"], rate=100.0, burst=1, resets=60.0, stops=30.0, partitions=30.0)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "SingleOwner"), verdict.failure_line()
+
+
+def test_torn_transaction_is_caught_when_a_participant_ignores_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Office.on_decide
+
+    def on_decide(self: Office, turn: Turn, group: Key, head: TxDecide) -> None:
+        if head.mailbox == "account-1" and head.committed:
+            head = TxDecide(
+                *[getattr(head, f) for f in head.__struct_fields__[:5]], committed=False, origin=head.origin
+            )
+        real(self, turn, group, head)
+
+    monkeypatch.setattr(Office, "on_decide", on_decide)
+    verdict = hunt(workloads=["transfer"], client_crashes=30.0)
+    assert verdict.ending == "wrong", verdict.failure_line()
+    assert verdict.evidence.split(":")[0] in ("Atomicity", "Conservation", "NoLoss", "ExactlyOnce")
+
+
+def test_false_confirmation_is_caught_when_stored_is_reported_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Office._accept
+
+    def accept(self: Office, turn: Turn, head: Deposit, *, delivered: bool = False) -> None:
+        real(self, turn, head, delivered=delivered)
+        last = head.first + head.count - 1
+        confirmed = Confirmed(head.source, head.incarnation, head.dest, head.stream, head.first, last)
+        self._courier.answer(turn, head.origin, confirmed)
+
+    monkeypatch.setattr(Office, "_accept", accept)
+    verdict = hunt(workloads=["offline"])
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Confirmation"), verdict.failure_line()
+
+
+def test_missing_redundancy_is_caught_when_groups_never_take_in_newcomers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Groups, "_as_wanted", lambda self, group: True)
+    verdict = hunt(brokers=2, workloads=["recoverable"], joins=60.0, safety=4 * SECOND, patience=15 * SECOND)
+    assert verdict.ending == "stuck", verdict.failure_line()
+    assert "wanted" in verdict.evidence

@@ -1,0 +1,131 @@
+"""Form of the code: length, names, docstrings, purity of the core, mirrors of the source in tests/unit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tidy import rules
+from tests.tidy.tree import ROOT, SOURCE, expect_none, parse, python_files, shown, walk
+
+FILE_LINES_TARGET = 400
+FILE_LINES_MAX = 700
+RATCHET: dict[str, int] = {}
+"""Files over the target and the length they may not pass. Entries only shrink and disappear."""
+RATCHET_SLACK = 10
+"""Lines a file may be below its entry before the entry has to follow."""
+
+DETERMINISTIC = ("core", "sim", "wire")
+"""Packages in which the order of a set would leak into a trace; and client/session.py, which the simulator runs."""
+
+
+def report(files: Iterable[Path], rule: Callable[[ast.Module], Iterator[rules.Complaint]]) -> list[str]:
+    return [f"{shown(path)}:{line}: {what}" for path in files for line, what in rule(parse(path))]
+
+
+def below(*packages: str) -> list[Path]:
+    return [path for path in python_files("src") if path.relative_to(SOURCE).parts[0] in packages]
+
+
+ALL = python_files("src", "tests", "tools", "bench")
+SRC = python_files("src")
+PURE = [*below("core", "wire"), *(path for path in SRC if path == SOURCE / "client" / "session.py")]
+
+
+def lines_max(path: Path) -> int:
+    """A test file mirrors one module and may need more room than it; no file may pass the hard bound."""
+    target = FILE_LINES_MAX if path in python_files("tests") else FILE_LINES_TARGET
+    return min(FILE_LINES_MAX, RATCHET.get(shown(path), target))
+
+
+def test_files_are_short_enough_to_hold_in_the_head() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in ALL}
+    wrong = [
+        f"{shown(path)}: {lines} lines, at most {lines_max(path)}: split it by role"
+        for path, lines in lengths.items()
+        if lines > lines_max(path)
+    ]
+    now = {shown(path): lines for path, lines in lengths.items()}
+    loose = [
+        f"{name}: has {now.get(name, 0)} lines now: lower or remove its entry in RATCHET"
+        for name, lines in RATCHET.items()
+        if now.get(name, 0) <= max(FILE_LINES_TARGET, lines - RATCHET_SLACK)
+    ]
+    expect_none(wrong + loose)
+
+
+def test_functions_fit_on_one_screen() -> None:
+    expect_none(report(ALL, rules.long_functions))
+
+
+def test_signatures_are_short() -> None:
+    """Commands are excepted: typer reads a command's options from its signature."""
+    expect_none(report([path for path in SRC if path not in below("cli")], rules.crowded_signatures))
+
+
+def test_modules_say_what_they_own() -> None:
+    expect_none(report(SRC, rules.missing_docstring))
+
+
+@pytest.mark.parametrize("rule", [rules.impure_imports, rules.impure_calls], ids=lambda rule: rule.__name__)
+def test_core_decides_and_never_acts(rule: Callable[[ast.AST], Iterator[rules.Complaint]]) -> None:
+    expect_none(report(PURE, rule))
+
+
+def test_order_of_sets_never_leaks_into_a_trace() -> None:
+    expect_none(report([*below(*DETERMINISTIC), *PURE], rules.set_iteration))
+
+
+def test_tests_poll_instead_of_sleeping() -> None:
+    expect_none(report(python_files("tests"), rules.bare_sleeps))
+
+
+def test_packages_export_and_nothing_else() -> None:
+    expect_none(report([path for path in SRC if path.name == "__init__.py"], rules.logic_in_init))
+
+
+def test_nothing_has_a_name_that_says_nothing() -> None:
+    empty = {"utils", "util", "common", "helpers", "helper", "models", "misc"}
+    expect_none([shown(path) for path in walk() if path.stem in empty])
+
+
+def test_public_classes_have_unique_names() -> None:
+    """A port in core/ports.py may share its name with the part that implements it."""
+    homes: dict[str, list[str]] = {}
+    for path in SRC:
+        if path == SOURCE / "core" / "ports.py":
+            continue
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(f"{shown(path)}:{node.lineno}")
+    expect_none([f"{name}: {', '.join(places)}" for name, places in homes.items() if len(places) > 1])
+
+
+def test_each_unit_test_mirrors_a_source_module() -> None:
+    unit = ROOT / "tests" / "unit"
+    orphans = []
+    for path in unit.rglob("test_*.py"):
+        twin = SOURCE / path.relative_to(unit).parent / path.name.removeprefix("test_")
+        if not twin.exists() and not twin.with_suffix("").is_dir():
+            orphans.append(f"{shown(path)}: there is no {shown(twin)}; move or rename the test")
+    expect_none(orphans)
+
+
+def test_integration_tests_see_brokers_from_outside() -> None:
+    inside = re.compile(r"causeway\.(drivers|sim|store|core\.(node|links|overlay|groups|mail))\b")
+    strays = []
+    for path in (ROOT / "tests" / "integration").rglob("*.py"):
+        for node in ast.walk(parse(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [node.module]
+            strays += [
+                f"{shown(path)}:{node.lineno}: {name} is inside a broker; start one and talk to it"
+                for name in names
+                if inside.match(name)
+            ]
+    expect_none(strays)

@@ -1,0 +1,116 @@
+"""What the documents claim is there: links, paths, the folder map, the change log; and nothing of one machine."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+from tests.tidy import rules
+from tests.tidy.tree import ROOT, SOURCE, expect_none, shown, text_files, walk
+
+DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+PATH = re.compile(r"`((?:src|tests|tools|docs|bench|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
+MAPPED = ("", "docs", "src", "src/causeway", "src/causeway/core", "src/causeway/drivers", "src/causeway/sim", "tests")
+"""Folders whose sub-folders the map of the README names."""
+
+
+def test_links_lead_somewhere() -> None:
+    broken = []
+    for document in DOCUMENTS:
+        for target in LINK.findall(FENCE.sub("", document.read_text())):
+            name = target.split("#")[0]
+            if name and "://" not in name and not (document.parent / name).exists():
+                broken.append(f"{shown(document)}: {target}")
+    expect_none(broken)
+
+
+def test_paths_in_documents_exist() -> None:
+    missing = []
+    for document in DOCUMENTS:
+        for name in PATH.findall(document.read_text()):
+            if not any((base / name).exists() for base in (ROOT, SOURCE)):
+                missing.append(f"{shown(document)}: `{name}`")
+    expect_none(missing)
+
+
+def folder_map() -> list[str]:
+    """The folders that the README's map lists."""
+    section = (ROOT / "README.md").read_text().split("## Where things are", 1)[1]
+    block = FENCE.search(section)
+    assert block is not None, "README.md: the folder map is a fenced block under `## Where things are`"
+    return [line.split()[0] for line in block[0].splitlines()[1:-1]]
+
+
+def test_readme_maps_the_folders_that_exist() -> None:
+    real = []
+    for path in walk():
+        parent = path.parent.relative_to(ROOT).as_posix().removeprefix(".")
+        if (
+            path.is_dir()
+            and parent in MAPPED
+            and shown(path) != "src"
+            and any(inner.is_file() for inner in path.rglob("*"))
+        ):
+            real.append(shown(path) + "/")
+    assert folder_map() == sorted(real)
+
+
+def test_readme_example_has_about_twenty_lines() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    assert len(blocks[0].splitlines()) <= 20
+
+
+def test_changelog_says_what_is_unreleased() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(r"^## Unreleased\n(?:(?!^## ).*\n)*- ", text, re.MULTILINE)
+
+
+def complaints(rule: object, *, skip: tuple[str, ...] = ()) -> list[str]:
+    assert callable(rule)
+    return [
+        f"{shown(path)}:{line}: {what}"
+        for path in text_files()
+        if shown(path) not in skip
+        for line, what in rule(path.read_text())
+    ]
+
+
+def test_nothing_is_left_for_later() -> None:
+    expect_none(complaints(rules.leftovers))
+
+
+def test_files_do_not_know_the_machine_they_were_written_on() -> None:
+    expect_none(complaints(rules.machine_traces))
+
+
+def test_files_do_not_name_the_machine_they_were_written_on() -> None:
+    name = socket.gethostname()
+    if len(name) >= 8 and name not in ("localhost", "causeway"):
+        expect_none([shown(path) for path in text_files() if name in path.read_text()])
+
+
+def test_lock_has_hashes_and_names_no_registry() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    expect_none([line for line in lines if re.match(r"\s*--(index|extra|find|trusted)|.*://", line)])
+    pins = [index for index, line in enumerate(lines) if re.match(r"[a-z0-9]", line)]
+    assert pins
+    expect_none([lines[index] for index in pins if "--hash=sha256:" not in lines[index + 1]])
+
+
+def locked() -> dict[str, str]:
+    found = re.findall(r"^([a-z0-9._-]+)==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    return dict(found)
+
+
+def test_lock_covers_every_declared_dependency() -> None:
+    declared = re.findall(r'"([a-zA-Z0-9_.-]+)(?:\[[a-z,]+\])?>=', (ROOT / "pyproject.toml").read_text())
+    expect_none([name for name in declared if name.lower() not in locked()])
+
+
+def test_scripts_are_executable() -> None:
+    scripts: list[Path] = [ROOT / ".ci" / "run", *sorted((ROOT / "tools").glob("*.sh"))]
+    expect_none([shown(path) for path in scripts if not path.stat().st_mode & 0o100])

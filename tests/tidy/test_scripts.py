@@ -1,0 +1,109 @@
+"""The tools behind the Makefile: generators notice drift, set-up scripts find or name what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.tidy.tree import ROOT
+from tools import adr_index, gen_docs
+
+NEEDED = ("bash", "env", "id", "sed", "head", "cat")
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A PATH with next to nothing on it: no Java, no Python, no package manager."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in NEEDED:
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return folder
+
+
+def fake(folder: Path, name: str, script: str) -> Path:
+    program = folder / name
+    program.write_text(f"#!/usr/bin/env bash\n{script}\n")
+    program.chmod(0o755)
+    return program
+
+
+def run(script: str, path: Path, **extra: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYTHON")}
+    environment = kept | {"PATH": str(path)} | extra
+    return subprocess.run(
+        [ROOT / "tools" / script], env=environment, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def java(version: str) -> str:
+    return f"echo 'openjdk version \"{version}\" 2024-01-01' >&2"
+
+
+@pytest.mark.parametrize("version", ["17.0.12", "21", "25-ea"])
+def test_java_is_found_on_the_path(bare_path: Path, version: str) -> None:
+    program = fake(bare_path, "java", java(version))
+    found = run("java.sh", bare_path)
+    assert (found.returncode, found.stdout.strip()) == (0, str(program))
+
+
+def test_java_home_is_found_before_the_path(bare_path: Path, tmp_path: Path) -> None:
+    fake(bare_path, "java", java("21.0.1"))
+    home = tmp_path / "jdk"
+    (home / "bin").mkdir(parents=True)
+    program = fake(home / "bin", "java", java("17.0.1"))
+    assert run("java.sh", bare_path, JAVA_HOME=str(home)).stdout.strip() == str(program)
+
+
+@pytest.mark.parametrize("version", ["", "1.8.0_392", "11.0.2"])
+def test_missing_or_old_java_is_named_with_what_to_install(bare_path: Path, version: str) -> None:
+    if version:
+        fake(bare_path, "java", java(version))
+    found = run("java.sh", bare_path)
+    assert found.returncode == 1
+    assert found.stdout == ""
+    assert "apt-get install openjdk-17-jre-headless" in found.stderr
+    assert ("java on PATH: none" in found.stderr) == (not version)
+
+
+def test_python_that_runs_and_is_new_enough_is_found(bare_path: Path) -> None:
+    fake(bare_path, "python3.13", "echo 'no such version' >&2; exit 127")  # a version manager's stub
+    program = fake(bare_path, "python3", "exit 0")
+    found = run("python.sh", bare_path)
+    assert (found.returncode, found.stdout.strip()) == (0, str(program))
+
+
+def test_missing_python_is_named_with_what_to_install(bare_path: Path) -> None:
+    fake(bare_path, "python3", 'case "$2" in *print*) echo 3.9.1;; *) exit 1;; esac')
+    found = run("python.sh", bare_path)
+    assert found.returncode == 1
+    assert "python3: is 3.9.1, too old" in found.stderr
+    assert "python3.12: not on PATH" in found.stderr
+    assert "python3-venv" in found.stderr
+
+
+def test_generated_sections_follow_the_code() -> None:
+    text = "before\n<!-- generated:codes -->\nstale text\n<!-- end -->\nafter\n"
+    rendered = gen_docs.render(text)
+    assert "stale text" not in rendered
+    assert "`BAD_FRAME`" in rendered
+    assert rendered.startswith("before\n")
+    assert rendered.endswith("<!-- end -->\nafter\n")
+    assert gen_docs.render(rendered) == rendered
+
+
+def test_decision_without_its_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adr_index, "FOLDER", tmp_path)
+    whole = "# 0001. Title\n\nStatus: accepted\n\n## Context\n\n## Decision\n\n## Consequences\n"
+    (tmp_path / "0001-title.md").write_text(whole)
+    assert "| [0001](0001-title.md) | Title | accepted |" in adr_index.index()
+    for missing in ("# 0001. Title", "Status: accepted", "## Decision"):
+        (tmp_path / "0001-title.md").write_text(whole.replace(missing, ""))
+        with pytest.raises(adr_index.BadDecision, match=r"0001-title\.md"):
+            adr_index.index()

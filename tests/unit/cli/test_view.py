@@ -1,0 +1,115 @@
+"""One picture out of many brokers' reports."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from causeway.cli.view import BrokerLine, broker_line, busiest, merge, owned_by, settled
+
+
+def _report(
+    name: str, *, key: str = "00", deposits: int = 0, groups: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    return {
+        "broker": name,
+        "id": key,
+        "active": True,
+        "peers": ["x", "y"],
+        "leaves": 2,
+        "groups": groups or [],
+        "mailboxes": [{"name": "billing", "stored": 7, "volatile": 1, "consumers": 2, "unsettled": 3}],
+        "outbox": {"batches": 1, "bytes": 99},
+        "deposits": deposits,
+        "root": {"epoch": 1, "owner": "a", "members": ["a"]},
+    }
+
+
+def _group(owner: str, epoch: int, *, serving: bool) -> dict[str, Any]:
+    return {"name": "billing", "epoch": epoch, "owner": owner, "members": ["a", "b"], "serving": serving}
+
+
+def test_merge_takes_a_mailbox_from_its_owner() -> None:
+    reports = [
+        _report("b", groups=[_group("a", 4, serving=False)]),
+        _report("a", groups=[_group("a", 4, serving=True)]),
+    ]
+    [line] = merge([], reports).mailboxes
+    assert (line.owner, line.epoch, line.serving) == ("a", 4, True)
+    assert (line.stored, line.volatile, line.consumers, line.unsettled) == (7, 1, 2, 3)
+
+
+def test_merge_believes_the_later_epoch_over_a_fenced_owner() -> None:
+    reports = [
+        _report("a", groups=[_group("a", 4, serving=True)]),
+        _report("b", groups=[_group("b", 5, serving=True)]),
+    ]
+    [line] = merge([], reports).mailboxes
+    assert (line.owner, line.epoch) == ("b", 5)
+
+
+def test_merge_sorts_brokers_by_their_place_on_the_ring_and_the_dead_last() -> None:
+    lines = [
+        BrokerLine(name="dead", address="h:1", state="down", error="gone"),
+        broker_line(_report("far", key="ff"), address="h:2"),
+        broker_line(_report("near", key="01"), address="h:3"),
+    ]
+    assert [line.name for line in merge(lines, []).brokers] == ["near", "far", "dead"]
+
+
+def test_merge_shows_the_latest_root() -> None:
+    newer = _report("b") | {"root": {"epoch": 3, "owner": "b", "members": ["b"]}}
+    assert merge([], [_report("a"), newer, _report("c")]).root["epoch"] == 3
+
+
+def test_view_is_healthy_only_when_all_are_active_and_all_is_served() -> None:
+    active = broker_line(_report("a"), address="h:1")
+    joining = broker_line(_report("b") | {"active": False}, address="h:2")
+    served, unserved = (_report("a", groups=[_group("a", 1, serving=serving)]) for serving in (True, False))
+    assert merge([active], [served]).healthy
+    assert not merge([active], [unserved]).healthy
+    assert not merge([active, joining], [served]).healthy
+
+
+def test_broker_line_tolerates_a_report_without_any_keys() -> None:
+    line = broker_line({}, address="h:1")
+    assert (line.name, line.state, line.peers, line.deposits) == ("h:1", "joining", 0, 0)
+    assert merge([line], [{}]).mailboxes == []
+
+
+def test_broker_line_tells_owned_from_copied() -> None:
+    groups = [_group("a", 1, serving=True), _group("b", 1, serving=False), _group("b", 1, serving=False)]
+    line = broker_line(_report("a", groups=groups), address="h:1")
+    assert (line.owned, line.copies) == (1, 2)
+
+
+def _root(members: list[str], *, epoch: int = 1, incomplete: list[str] | None = None) -> dict[str, Any]:
+    return {"name": "causeway/root", "epoch": epoch, "members": members, "incomplete": incomplete or []}
+
+
+def test_cluster_is_settled_once_all_are_active_and_the_directory_lies_on_all_of_them() -> None:
+    young = {name: _report(name, groups=[_root(["a"])]) for name in "ab"}
+    copying = {name: _report(name, groups=[_root(["a", "b"], epoch=2, incomplete=["b"])]) for name in "ab"}
+    done = {"a": _report("a", groups=[_root(["a", "b"], epoch=3)]), "b": _report("b", groups=[_root(["a"])])}
+    assert [settled(reports, 2) for reports in (young, copying, done)] == [False, False, True]
+    assert not settled(done, 3)
+    assert not settled({**done, "c": _report("c") | {"active": False}}, 3)
+    assert not settled({"a": _report("a")}, 1)
+
+
+def test_busiest_is_who_took_and_stored_most() -> None:
+    owner = _report("c", deposits=1, groups=[_group("c", 1, serving=True) | {"seq": 9}])
+    copy = _report("b", deposits=5, groups=[_group("c", 1, serving=False) | {"seq": 9}])
+    assert busiest({"a": _report("a", deposits=8), "b": copy, "c": owner}) == "c"
+    assert busiest({"a": _report("a", deposits=8), "b": copy}) == "a"
+
+
+def test_directory_is_not_listed_as_a_mailbox() -> None:
+    report = _report("a", groups=[_group("a", 1, serving=True) | {"name": "causeway/root"}])
+    assert merge([], [report]).mailboxes == []
+    assert broker_line(report, address="h:1").owned == 0
+    assert owned_by(report) == []
+
+
+def test_owned_by_lists_only_own_mailboxes() -> None:
+    groups = [_group("a", 1, serving=True), _group("b", 1, serving=False) | {"name": "shipping"}]
+    assert owned_by(_report("a", groups=groups)) == ["billing"]

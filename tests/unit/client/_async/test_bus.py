@@ -1,0 +1,381 @@
+"""The async client, against a broker of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+
+import pytest
+
+import causeway
+from causeway.errors import Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused, StoreError, TransportError
+from tests.unit.client.fake_broker import FakeBroker
+
+
+async def eventually(condition: object, seconds: float = 5.0) -> None:
+    """Poll until true."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not condition():  # type: ignore[operator]
+        assert asyncio.get_running_loop().time() < deadline, "never became true"
+        await asyncio.sleep(0.005)
+
+
+# Connecting -----------------------------------------------------------------------------------------------------
+async def test_bus_connects_and_leaves(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        assert bus.connected
+        assert bus.name == "shop"
+        assert bus.id.startswith("shop:")
+    await eventually(lambda: not broker.sessions)
+
+
+async def test_bus_says_which_brokers_did_not_answer() -> None:
+    with pytest.raises(TransportError, match=r"127\.0\.0\.1:1.*is the cluster running"):
+        async with causeway.connect("causeway://127.0.0.1:1", name="shop", connect_timeout=0.3):
+            raise AssertionError("connected to nobody")
+
+
+@pytest.mark.parametrize(
+    ("field", "url", "options"),
+    [
+        ("url", "http://x", {}),
+        ("name", "causeway://x", {"name": ""}),
+        ("name", "causeway://x", {"name": "n" * 10_000}),
+        ("name", "causeway://x", {"name": None}),
+        ("timeout", "causeway://x", {"timeout": -1}),
+        ("connect_timeout", "causeway://x", {"connect_timeout": 0}),
+        ("window_messages", "causeway://x", {"window_messages": 0}),
+        ("window_bytes", "causeway://x", {"window_bytes": 0}),
+    ],
+)
+def test_bad_settings_are_refused_by_name_before_anything_happens(
+    field: str, url: str, options: dict[str, object]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        causeway.connect(url, **{"name": "shop", **options})  # type: ignore[arg-type]
+    assert caught.value.field == field
+
+
+async def test_closed_bus_refuses_everything(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"x")
+    for call in (lambda: bus.send_nowait("orders", b"x"), lambda: bus.consumer("orders")):
+        with pytest.raises(LocalProtocolError, match="closed"):
+            call()
+    with pytest.raises(LocalProtocolError, match="before"):
+        await bus.open()
+
+
+async def test_bus_that_is_not_open_says_so() -> None:
+    bus = causeway.connect("causeway://127.0.0.1:1", name="shop")
+    with pytest.raises(LocalProtocolError, match="not open"):
+        await bus.send("orders", b"x")
+    with pytest.raises(LocalProtocolError, match="not open"):
+        bus.consumer("orders")
+    await bus.aclose()
+
+
+async def test_cancelled_callers_leave_nothing_behind(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        consumer = bus.consumer("orders")
+        await consumer.attached(5)
+        for _ in range(5):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(consumer.get(), 0.01)
+        assert not consumer._reader.waiter
+        await bus.send("orders", b"x")
+        assert (await asyncio.wait_for(consumer.get(), 5)).body == b"x"
+
+
+# Sending --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("service", ["express", "recoverable", "transactional"])
+async def test_send_returns_when_acknowledged(broker: FakeBroker, service: str) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        receipt = await bus.send("orders", "grüße", service=service)
+        assert broker.stored("orders") == ["grüße".encode()]
+        assert receipt.id == str(receipt) == f"{bus.id}:orders:{service[0]}:1"
+        assert not receipt.delivered
+
+
+async def test_pipelined_sends_keep_their_order_and_flush_waits_for_all(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop", window_messages=500) as bus:
+        for number in range(3000):
+            if number % 100 == 0:
+                await bus.ready()
+            bus.send_nowait("orders", str(number), service="transactional")
+        await bus.flush()
+        assert broker.stored("orders") == [str(number).encode() for number in range(3000)]
+
+
+async def test_receipt_of_a_pipelined_send_can_be_awaited(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        receipts = [bus.send_nowait("orders", b"x") for _ in range(5)]
+        assert [await receipt for receipt in receipts] == receipts
+        assert await receipts[0] is receipts[0]
+
+
+async def test_full_window_refuses_and_ready_waits(broker: FakeBroker) -> None:
+    broker.deaf = True
+    async with causeway.connect(broker.url, name="shop", window_messages=10) as bus:
+        bus._close_timeout = 0.05
+        for _ in range(10):
+            bus.send_nowait("orders", b"x")
+        with pytest.raises(Refused, match="window"):
+            bus.send_nowait("orders", b"x")
+        with pytest.raises(DeadlineExceeded, match="window"):
+            await bus.ready(0.05)
+        with pytest.raises(DeadlineExceeded, match="window"):
+            await bus.send("orders", b"x", timeout=0.05)
+
+
+async def test_failures_nobody_waited_for_are_raised_by_flush(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    async with causeway.connect(broker.url, name="shop") as bus:
+        bus.send_nowait("orders", b"x")
+        with pytest.raises(Refused, match="as the test wants it"):
+            await bus.flush()
+        await bus.flush()
+
+
+async def test_refused_send_raises_the_refusal_when_its_time_is_over(broker: FakeBroker) -> None:
+    broker.refusal = Code.NO_QUORUM
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(Refused) as caught:
+            await bus.send("orders", b"x", timeout=0.2)
+        assert caught.value.code == Code.NO_QUORUM
+        assert caught.value.retriable
+
+
+async def test_unanswered_send_raises_a_timeout(broker: FakeBroker) -> None:
+    broker.deaf = True
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(TimeoutError, match="unknown"):
+            await bus.send("orders", b"x", timeout=0.1)
+
+
+async def test_sends_survive_the_loss_of_the_connection(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for number in range(50):
+            if number % 10 == 5:
+                broker.drop_connections()
+            await bus.send("orders", str(number), service="transactional")
+        assert broker.stored("orders") == [str(number).encode() for number in range(50)]
+
+
+async def test_delivery_is_confirmed_when_the_receiver_has_settled(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop, causeway.connect(broker.url, name="orders") as other:
+        receipt = await shop.send("orders", b"x", confirm=True)
+        with pytest.raises(DeadlineExceeded, match="not confirmed"):
+            await receipt.confirmed(0.05)
+        (await other.consumer(auto_ack=True).get(5)).body  # noqa: B018  handing it out settles it
+        assert await receipt.confirmed(5)
+        with pytest.raises(ConfigError, match="confirm=True"):
+            await (await shop.send("orders", b"y")).confirmed()
+
+
+@pytest.mark.parametrize(
+    ("field", "options"),
+    [
+        ("service", {"service": "fast"}),
+        ("ttl", {"ttl": -1}),
+        ("priority", {"priority": 11}),
+        ("dest", {"dest": ""}),
+        ("dest", {"dest": "d" * 10_000}),
+        ("reliable", {"reliable": False, "service": "transactional"}),
+        ("headers", {"headers": {"~x": 1}}),
+        ("headers", {"headers": {"x": object()}}),
+        ("body", {"body": 7}),
+        ("body", {"body": bytes(9 << 20)}),
+        ("timeout", {"timeout": 0}),
+    ],
+)
+async def test_bad_sends_are_refused_by_name(broker: FakeBroker, field: str, options: dict[str, object]) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for _ in range(2):
+            with pytest.raises(ConfigError) as caught:
+                await bus.send(**{"dest": "orders", "body": b"x", **options})  # type: ignore[arg-type]
+            assert caught.value.field == field
+        await bus.send("orders", b"fine")
+
+
+# Transactions ---------------------------------------------------------------------------------------------------
+async def test_transaction_sends_and_acknowledges_together(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        async for message in bus.receive("orders"):
+            async with bus.transaction() as tx:
+                tx.send("ledger", b"booked " + message.body, headers={"kind": "booking"})
+                tx.send("mail", "thanks")
+                tx.ack(message)
+            break
+    assert broker.stored("orders") == []
+    assert broker.stored("mail") == [b"thanks"]
+    assert len(broker.stored("ledger")) == 1
+
+
+async def test_transaction_left_by_an_exception_changes_nothing(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        consumer = bus.consumer("orders")
+        message = await consumer.get(5)
+        with pytest.raises(ZeroDivisionError):
+            async with bus.transaction() as tx:
+                tx.send("ledger", b"x")
+                tx.ack(message)
+                raise ZeroDivisionError
+        assert broker.stored("orders") == [b"17"]
+        async with bus.transaction() as tx:
+            tx.ack(message)
+        assert broker.stored("orders") == []
+    assert broker.stored("ledger") == []
+
+
+async def test_refused_transaction_raises_and_its_message_comes_again_in_a_loop(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        seen = []
+        async for message in bus.receive("orders"):
+            seen.append(message.deliveries)
+            broker.refusal = Code.ABORTED if len(seen) == 1 else None
+            if len(seen) == 1:
+                with pytest.raises(Refused, match="aborted"):
+                    async with bus.transaction() as tx:
+                        tx.ack(message)
+                broker.refusal = None
+                continue
+            async with bus.transaction() as tx:
+                tx.ack(message)
+            break
+        assert seen == [0, 1]
+    assert broker.stored("orders") == []
+
+
+async def test_message_cannot_be_acknowledged_twice_in_transactions(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        message = await bus.consumer("orders").get(5)
+        first, second = bus.transaction(), bus.transaction()
+        first.ack(message)
+        with pytest.raises(LocalProtocolError, match="already"):
+            second.ack(message)
+        first.rollback()
+        with pytest.raises(LocalProtocolError, match="over"):
+            first.send("ledger", b"x")
+        second.ack(message)
+        await second.commit()
+
+
+# Requests and looks ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("service", ["express", "recoverable"])
+async def test_request_gets_its_reply(broker: FakeBroker, service: str) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop, causeway.connect(broker.url, name="sums") as sums:
+
+        async def serve() -> None:
+            async for message in sums.receive():
+                assert message.wants_reply
+                await message.reply(str(sum(map(int, message.text.split()))), headers={"unit": "EUR"})
+
+        server = asyncio.create_task(serve())
+        answers = await asyncio.gather(*(shop.request("sums", f"{n} 1", service=service, timeout=5) for n in range(20)))
+        assert [answer.text for answer in answers] == [str(n + 1) for n in range(20)]
+        assert answers[0].headers == {"unit": "EUR"}
+        answers[0].ack()
+        server.cancel()
+
+
+async def test_request_nobody_answers_raises_a_timeout(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop:
+        with pytest.raises(DeadlineExceeded, match="did not reply"):
+            await shop.request("nobody", b"?", timeout=0.1)
+        assert shop._engine.requests == {}
+
+
+async def test_request_that_is_refused_raises_the_refusal(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    async with causeway.connect(broker.url, name="shop") as shop:
+        with pytest.raises(Refused):
+            await shop.request("sums", b"?", timeout=5)
+
+
+async def test_message_that_is_no_request_cannot_be_replied_to(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop:
+        await shop.send("shop", b"x")
+        message = await shop.consumer().get(5)
+        assert not message.wants_reply
+        with pytest.raises(LocalProtocolError, match="not a request"):
+            await message.reply(b"x")
+
+
+async def test_browsing_takes_nothing(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for number in range(7):
+            await bus.send("orders", str(number))
+        assert [message.text async for message in bus.browse("orders", 5)] == ["0", "1", "2", "3", "4"]
+        (message, *_) = [message async for message in bus.browse("orders", 1)]
+        with pytest.raises(LocalProtocolError, match="browsed"):
+            message.ack()
+        assert len(broker.stored("orders")) == 7
+
+
+async def test_status_story_and_place_are_asked(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        receipt = await bus.send("orders", b"x")
+        assert await bus.status() == {"broker": "fake"}
+        (record,) = await bus.story(receipt.id)
+        assert (record.broker, record.first) == ("fake", 1)
+        assert await bus.find("orders") == "fake"
+        broker.deaf = True
+        with pytest.raises(DeadlineExceeded):
+            await bus.status(timeout=0.1)
+
+
+# Kept state -----------------------------------------------------------------------------------------------------
+async def test_kept_state_carries_sends_and_acceptances_over_a_restart(broker: FakeBroker, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    bus = causeway.connect(broker.url, name="shop", state=state)
+    await bus.open()
+    identity = bus.id
+    await bus.send("shop", b"one")
+    message = await bus.consumer().get(5)
+    message.ack()
+    await eventually(lambda: broker.stored("shop") == [])
+    broker.deaf = True
+    receipt = bus.send_nowait("orders", b"unanswered", service="transactional")
+    await eventually(lambda: receipt.batch.sent)
+    await bus._engine.stop()  # as a crash would: nothing is said, nothing is waited for
+
+    broker.deaf = False
+    letters = broker.box("shop")
+    letters.seen.clear()
+    async with causeway.connect(broker.url, name="shop", state=state) as again:
+        assert again.id == identity
+        await eventually(lambda: broker.stored("orders") == [b"unanswered"])
+        await again.send("shop", b"two")
+        assert (await again.consumer().get(5)).text == "two"
+
+
+async def test_kept_state_is_for_one_application_at_a_time(broker: FakeBroker, tmp_path: Path) -> None:
+    async with causeway.connect(broker.url, name="shop", state=tmp_path):
+        with pytest.raises(StoreError):
+            await causeway.connect(broker.url, name="shop", state=tmp_path).open()
+    with pytest.raises(StoreError, match="belongs to 'shop'"):
+        await causeway.connect(broker.url, name="other", state=tmp_path).open()
+
+
+async def test_bug_in_the_session_fails_callers_instead_of_leaving_them_waiting(broker: FakeBroker) -> None:
+    broker.deaf = True
+    bus = await causeway.connect(broker.url, name="shop").open()
+    waiting = asyncio.create_task(bus.send("orders", b"x"))
+    await asyncio.sleep(0)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    bus._engine.session._fire = broken  # type: ignore[method-assign]
+    with pytest.raises(LocalProtocolError, match="a bug in the client"):
+        await waiting
+    with pytest.raises(LocalProtocolError, match="a bug in the client"):
+        await bus.flush()
+    await bus.aclose()
+    gc.collect()

@@ -1,0 +1,234 @@
+"""The deciding side of a transaction: promises first, one decision, every attempt a number of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.machine import Turn
+from causeway.core.mail.coordinator import PREPARE_PATIENCE, Coordinator
+from causeway.core.messages import (
+    Commit,
+    Config,
+    Message,
+    SendPart,
+    SettlePart,
+    TxAsk,
+    TxDecide,
+    TxDone,
+    TxPrepare,
+    TxPrepared,
+)
+from causeway.core.ports import Postable
+from causeway.errors import Code
+from causeway.store.base import Put, Row, Write
+from causeway.types import Key, key_of
+
+ME = key_of("b1")
+HOME = key_of("app")
+CONFIG = BrokerConfig(name="b1")
+
+
+class World:
+    """The group of the sender's mailbox and a courier, both recording."""
+
+    def __init__(self) -> None:
+        self.posted: list[Postable] = []
+        self.rows: dict[bytes, Put] = {}
+        self.tickets = 0
+        self.epoch = 5
+        self.may_write = True
+
+    # Groups
+    def config(self, group: Key) -> Config | None:
+        return Config("app", self.epoch, ME, (), (), 1)
+
+    def owned(self, group: Key) -> bool:
+        return True
+
+    def serving(self, group: Key) -> bool:
+        return self.may_write
+
+    def blocked(self, group: Key) -> str | None:
+        return None
+
+    def suspects(self, broker: Key) -> bool:
+        return False
+
+    def position(self, group: Key) -> int:
+        return self.tickets
+
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+        self.tickets += 1
+        for write in writes:
+            if isinstance(write, Put):
+                self.rows[write.key] = write
+            else:
+                self.rows.pop(write.start, None)
+        return self.tickets
+
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> None: ...
+    def resolve(self, turn: Turn, group: Key, name: str) -> None: ...
+    def wake(self, turn: Turn, group: Key) -> None: ...
+    def forget(self, group: Key) -> None: ...
+
+    # Courier
+    def answer(self, turn: Turn, origin: bytes, head: Message) -> None: ...
+
+    def post(self, turn: Turn, mailbox: str, head: Postable, body: bytes = b"") -> None:
+        self.posted.append(head)
+
+    def clogged(self, conn: int) -> bool:
+        return False
+
+    def take(self) -> list[Postable]:
+        posted, self.posted = self.posted, []
+        return posted
+
+
+def make(world: World | None = None) -> tuple[Coordinator, World]:
+    world = world or World()
+    return Coordinator(CONFIG, ME, world, world), world
+
+
+def commit(number: int = 1) -> Commit:
+    sends = (SendPart("x", 1, 1, 0, 4, 0, 3), SendPart("y", 1, 1, 0, 4, 0, 2))
+    return Commit("app", 9, number, sends, (SettlePart("app", ((4, 5),)),))
+
+
+def prepared(prepare: Postable, *, ok: bool = True, code: Code = Code.ABORTED) -> TxPrepared:
+    assert isinstance(prepare, TxPrepare)
+    p = prepare
+    return TxPrepared(p.source, p.incarnation, p.number, p.attempt, p.mailbox, ok, 0 if ok else code, "")
+
+
+def run_to_decision(coordinator: Coordinator, world: World) -> list[Postable]:
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    prepares = world.take()
+    for prepare in prepares:
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+    return prepares
+
+
+def test_parts_go_to_every_mailbox_named_in_sends_and_settlements() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    assert [p.mailbox for p in world.posted if isinstance(p, TxPrepare)] == ["x", "y", "app"]
+
+
+def test_nobody_is_told_before_the_decision_is_on_all_copies() -> None:
+    coordinator, world = make()
+    run_to_decision(coordinator, world)
+    assert coordinator.outcomes == []
+    assert world.take() == []
+    assert coordinator.on_committed(Turn(0), HOME, world.tickets)
+    assert [(o.number, o.committed) for o in coordinator.outcomes] == [(1, True)]
+    assert [(d.mailbox, d.committed) for d in world.posted if isinstance(d, TxDecide)] == [
+        ("x", True),
+        ("y", True),
+        ("app", True),
+    ]
+
+
+def test_one_refusal_aborts_all_and_leaves_no_decision() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    first, second, _ = world.take()
+    coordinator.on_prepared(Turn(0), HOME, prepared(first))
+    coordinator.on_prepared(Turn(0), HOME, prepared(second, ok=False))
+    assert [(o.committed, o.code) for o in coordinator.outcomes] == [(False, Code.ABORTED)]
+    assert [d.committed for d in world.posted if isinstance(d, TxDecide)] == [False, False, False]
+    assert world.rows == {}
+
+
+def test_silence_aborts_after_patience() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    world.take()
+    coordinator.on_deadline(Turn(CONFIG.retry))
+    assert len(world.take()) == 3, "asked again"
+    coordinator.on_deadline(Turn(PREPARE_PATIENCE + 2 * CONFIG.retry))
+    (outcome,) = coordinator.outcomes
+    assert not outcome.committed
+    assert "x, y, app" in outcome.detail
+
+
+def test_a_repeated_commit_of_a_decided_transaction_is_answered_and_not_run_again() -> None:
+    coordinator, world = make()
+    run_to_decision(coordinator, world)
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    coordinator.outcomes.clear()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    assert [o.committed for o in coordinator.outcomes] == [True]
+    assert world.take() == []
+
+
+def test_every_run_has_a_higher_attempt_and_old_answers_count_for_nothing() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    old = world.take()
+    coordinator.on_prepared(Turn(0), HOME, prepared(old[0], ok=False))
+    world.take()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    new = world.take()
+    assert isinstance(old[0], TxPrepare)
+    assert isinstance(new[0], TxPrepare)
+    assert new[0].attempt > old[0].attempt
+    for prepare in old:
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+    assert world.rows == {}, "promises of the first run decide nothing"
+
+
+def test_a_mailbox_in_doubt_hears_commit_only_for_the_attempt_that_was_decided() -> None:
+    coordinator, world = make()
+    (prepare, *_) = run_to_decision(coordinator, world)
+    assert isinstance(prepare, TxPrepare)
+    ask = TxAsk("app", 9, 1, prepare.attempt, "x", ME)
+    coordinator.on_ask(Turn(0), HOME, ask)
+    assert world.take() == [], "still undecided: no answer"
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    coordinator.on_ask(Turn(0), HOME, ask)
+    coordinator.on_ask(Turn(0), HOME, TxAsk("app", 9, 1, prepare.attempt - 1, "x", ME))
+    assert [d.committed for d in world.take() if isinstance(d, TxDecide)] == [True, False]
+
+
+def test_the_next_owner_finishes_what_was_decided_and_aborts_what_was_not() -> None:
+    coordinator, world = make()
+    (prepare, *_) = run_to_decision(coordinator, world)
+    assert isinstance(prepare, TxPrepare)
+    rows = [Row(put.key, put.seq, put.value) for put in world.rows.values()]
+    heir, after = make()
+    heir.restore(Turn(0), HOME, "app", rows)
+    heir.on_deadline(Turn(0))
+    assert [(d.mailbox, d.committed) for d in after.take() if isinstance(d, TxDecide)] == [
+        ("x", True),
+        ("y", True),
+        ("app", True),
+    ]
+    heir.on_ask(Turn(0), HOME, TxAsk("app", 9, 2, prepare.attempt, "x", ME))
+    assert [d.committed for d in after.take() if isinstance(d, TxDecide)] == [False]
+
+
+def test_a_decision_is_announced_until_every_mailbox_has_carried_it_out() -> None:
+    coordinator, world = make()
+    (prepare, *_) = run_to_decision(coordinator, world)
+    assert isinstance(prepare, TxPrepare)
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    for mailbox in ("x", "y"):
+        coordinator.on_done(Turn(0), HOME, TxDone("app", 9, 1, prepare.attempt, mailbox))
+    coordinator.on_deadline(Turn(10 * CONFIG.retry))
+    assert [d.mailbox for d in world.take() if isinstance(d, TxDecide)] == ["app"]
+    coordinator.on_done(Turn(0), HOME, TxDone("app", 9, 1, prepare.attempt, "app"))
+    assert coordinator.next_deadline() is None
+
+
+def test_a_body_that_does_not_match_its_parts_is_refused_by_name() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), b"aaab")
+    (outcome,) = coordinator.outcomes
+    assert (outcome.committed, outcome.code) == (False, Code.BAD_FIELD)
+    assert outcome.detail.startswith("size")
+    assert world.take() == []

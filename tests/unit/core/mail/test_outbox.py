@@ -1,0 +1,260 @@
+"""The source broker's copies: kept until acknowledged, sent again in order, bounded."""
+
+from __future__ import annotations
+
+from causeway.config import BrokerConfig
+from causeway.core.machine import Turn
+from causeway.core.mail.outbox import COPY_OVERHEAD, WINDOW, Outbox
+from causeway.core.messages import Accepted, Deposit, Message, Rejected, Resend
+from causeway.core.ports import Postable
+from causeway.errors import Code
+from causeway.limits import OUTBOX_BYTES_PER_CLIENT_MAX
+from causeway.types import MILLISECOND, Flag, ServiceClass, key_of
+from causeway.wire import body as bodies
+
+ME = key_of("b1")
+CONFIG = BrokerConfig(name="b1")
+ONE = bodies.join([b"x"])
+
+
+class Courier:
+    """Records what is posted."""
+
+    def __init__(self) -> None:
+        self.posted: list[Postable] = []
+
+    def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
+        raise AssertionError("an outbox never answers")
+
+    def post(self, turn: Turn, mailbox: str, head: Postable, body: bytes = b"") -> None:
+        self.posted.append(head)
+
+    def clogged(self, conn: int) -> bool:
+        return False
+
+    def ids(self) -> list[int]:
+        found = [head.first for head in self.posted if isinstance(head, Deposit)]
+        self.posted.clear()
+        return found
+
+
+def deposit(first: int, follows: int = 0, **changes: object) -> Deposit:
+    fields: dict[str, object] = {
+        "source": "app",
+        "incarnation": 1,
+        "dest": "orders",
+        "stream": ServiceClass.TRANSACTIONAL,
+        "first": first,
+        "count": 1,
+        "follows": follows,
+        "flags": Flag.RELIABLE,
+        "priority": 4,
+        "ttl": 0,
+    }
+    return Deposit(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def make() -> tuple[Outbox, Courier]:
+    courier = Courier()
+    return Outbox(CONFIG, ME, "b1", courier), courier
+
+
+def heads(turn: Turn, kind: type) -> list[Message]:
+    return [s.head for s in turn.effects.sends if isinstance(s.head, kind)]
+
+
+def accepted(first: int, last: int) -> Accepted:
+    return Accepted("app", 1, "orders", ServiceClass.TRANSACTIONAL, first, last)
+
+
+def test_take_sends_the_batch_on_with_this_broker_as_origin() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    (sent,) = courier.posted
+    assert isinstance(sent, Deposit)
+    assert sent.origin == ME
+
+
+def test_unanswered_batches_are_sent_again_in_order_until_acknowledged() -> None:
+    outbox, courier = make()
+    for i in (1, 2, 3):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    courier.ids()
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert courier.ids() == [1, 2, 3]
+    turn = Turn(CONFIG.retry)
+    outbox.on_accepted(turn, accepted(1, 2))
+    assert heads(turn, Accepted) == [accepted(1, 2)]
+    outbox.on_deadline(Turn(10 * CONFIG.retry))
+    assert courier.ids() == [3]
+    outbox.on_accepted(Turn(0), accepted(3, 3))
+    assert outbox.next_deadline() is None
+
+
+def follows(courier: Courier) -> list[int]:
+    found = [head.follows for head in courier.posted if isinstance(head, Deposit)]
+    courier.posted.clear()
+    return found
+
+
+MISSING_ALL = Resend("app", 1, "orders", ServiceClass.TRANSACTIONAL, 0)
+
+
+def test_resend_forgets_a_predecessor_only_after_its_acknowledgement() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    outbox.take(Turn(0), 2, deposit(2, 1), ONE)
+    courier.posted.clear()
+    outbox.on_resend(Turn(0), MISSING_ALL)
+    assert follows(courier) == [0, 1]
+    outbox.on_accepted(Turn(0), accepted(1, 1))
+    outbox.on_resend(Turn(CONFIG.retry), MISSING_ALL)
+    assert follows(courier) == [0]
+
+
+def test_resend_forgets_predecessors_acknowledged_out_of_order() -> None:
+    outbox, courier = make()
+    for i in (1, 2, 3):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    outbox.on_accepted(Turn(0), accepted(2, 2))
+    outbox.on_accepted(Turn(0), accepted(1, 1))
+    courier.posted.clear()
+    outbox.on_resend(Turn(0), MISSING_ALL)
+    assert follows(courier) == [0], "an owner that knows nothing of the first two takes the third"
+
+
+def test_resend_never_forgets_a_predecessor_that_was_refused() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    outbox.on_rejected(Turn(0), Rejected("app", 1, "orders", 2, 1, 1, Code.NO_QUORUM, "no"))
+    outbox.take(Turn(0), 2, deposit(2, 1), ONE)
+    courier.posted.clear()
+    turn = Turn(0)
+    outbox.on_resend(turn, MISSING_ALL)
+    assert follows(courier) == [1]
+    assert heads(turn, Resend) == [MISSING_ALL], "the application has what is missing"
+
+
+def test_resend_is_paced_when_the_gap_cannot_be_filled() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    courier.posted.clear()
+    outbox.on_resend(Turn(0), MISSING_ALL)
+    outbox.on_resend(Turn(0), MISSING_ALL)
+    assert courier.ids() == [1]
+    due = outbox.next_deadline()
+    assert due is not None
+    assert due > 0
+
+
+def test_lost_quorum_is_told_to_the_application_with_everything_behind_it() -> None:
+    outbox, _ = make()
+    for i in (1, 2, 3):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    turn = Turn(0)
+    outbox.on_rejected(turn, Rejected("app", 1, "orders", 2, 2, 2, Code.NO_QUORUM, "1 of 3 copies reachable"))
+    told = heads(turn, Rejected)
+    assert [(r.first, r.code) for r in told if isinstance(r, Rejected)] == [(2, Code.NO_QUORUM), (3, Code.NO_QUORUM)]
+    assert outbox.statistics()["batches"] == 1
+
+
+def test_passing_refusal_is_waited_out_without_a_word_to_the_application() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    courier.ids()
+    turn = Turn(0)
+    outbox.on_rejected(turn, Rejected("app", 1, "orders", 2, 1, 1, Code.NOT_OWNER, "moved"))
+    assert turn.effects.sends == []
+    due = outbox.next_deadline()
+    assert due is not None
+    assert due < CONFIG.retry
+    outbox.on_deadline(Turn(due))
+    assert courier.ids() == [1]
+
+
+def test_express_without_an_answer_is_not_kept() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1, stream=ServiceClass.EXPRESS, flags=0), ONE)
+    assert courier.ids() == [1]
+    assert outbox.next_deadline() is None
+
+
+def test_unordered_batches_may_be_acknowledged_in_any_order() -> None:
+    outbox, _ = make()
+    for i in (1, 2, 3):
+        outbox.take(Turn(0), 2, deposit(i, stream=ServiceClass.RECOVERABLE), ONE)
+    outbox.on_accepted(Turn(0), Accepted("app", 1, "orders", ServiceClass.RECOVERABLE, 2, 2))
+    assert outbox.statistics() == {"streams": 1, "batches": 2, "bytes": 2 * (len(ONE) + COPY_OVERHEAD)}
+
+
+def test_a_client_with_too_much_outstanding_is_paused_and_resumed() -> None:
+    outbox, _ = make()
+    big = bodies.join([bytes(OUTBOX_BYTES_PER_CLIENT_MAX // 4)])
+    turn = Turn(0)
+    for i in range(1, 6):
+        outbox.take(turn, 2, deposit(i, i - 1), big)
+    assert [(p.conn, p.paused) for p in turn.effects.pauses] == [(2, True)]
+    turn = Turn(0)
+    for i in range(1, 6):
+        outbox.on_accepted(turn, accepted(i, i))
+    assert [(p.conn, p.paused) for p in turn.effects.pauses] == [(2, False)]
+
+
+def test_copies_of_a_client_go_with_it() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    courier.ids()
+    outbox.on_client_gone(Turn(0), 2)
+    outbox.on_deadline(Turn(100 * MILLISECOND * 100))
+    assert courier.ids() == []
+    assert outbox.statistics() == {"streams": 0, "batches": 0, "bytes": 0}
+
+
+def test_a_dead_broker_makes_us_send_again_at_once() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    courier.ids()
+    outbox.on_ways_changed(Turn(0))
+    due = outbox.next_deadline()
+    assert due is not None
+    assert due <= CONFIG.retry // 8
+
+
+def test_bad_fields_are_refused_by_name_and_not_sent_on() -> None:
+    cases = {
+        "source": deposit(1, source=""),
+        "dest": deposit(1, dest="x" * 300),
+        "stream": deposit(1, stream=9),
+        "count": deposit(1, count=0),
+        "first": deposit(0),
+        "priority": deposit(1, priority=10),
+        "ttl": deposit(1, ttl=-1),
+        "body": deposit(1, count=2),
+    }
+    for field, bad in cases.items():
+        outbox, courier = make()
+        turn = Turn(0)
+        outbox.take(turn, 2, bad, ONE)
+        (answer,) = heads(turn, Rejected)
+        assert isinstance(answer, Rejected)
+        assert answer.code == Code.BAD_FIELD
+        assert answer.detail.startswith(field)
+        assert courier.posted == []
+
+
+def test_more_than_a_window_waits_and_follows_in_order() -> None:
+    outbox, courier = make()
+    for i in range(1, WINDOW + 4):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    assert courier.ids() == list(range(1, WINDOW + 1))
+    outbox.on_accepted(Turn(0), accepted(1, 2))
+    assert courier.ids() == [WINDOW + 1, WINDOW + 2]
+
+
+def test_an_answer_heard_before_changes_nothing() -> None:
+    outbox, _ = make()
+    for i in (1, 2):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    outbox.on_accepted(Turn(0), accepted(1, 1))
+    outbox.on_accepted(Turn(0), accepted(1, 1))
+    assert outbox.statistics()["batches"] == 1

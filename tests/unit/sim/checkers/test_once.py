@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from causeway.sim.checkers.base import Wrong
+from causeway.sim.checkers.once import ExactlyOnce
+from causeway.sim.letters import Letter
+
+LETTER = Letter("a", 1, "b", 2, 1)
+ONE, OTHER = ("b", 1), ("c", 1)
+
+
+def checker_after_delivery() -> ExactlyOnce:
+    checker = ExactlyOnce()
+    checker.sent(LETTER)
+    checker.delivered("b", ONE, LETTER)
+    return checker
+
+
+def test_once_allows_a_second_delivery_after_a_return() -> None:
+    checker = checker_after_delivery()
+    checker.returned("b", ONE, LETTER)
+    checker.delivered("b", ONE, LETTER)
+    checker.settlement_confirmed("b", ONE, LETTER)
+
+
+def test_once_allows_another_reader_as_long_as_nobody_is_done() -> None:
+    checker = checker_after_delivery()
+    checker.settled("b", ONE, LETTER)
+    checker.delivered("b", OTHER, LETTER)
+
+
+def test_once_catches_a_second_delivery_to_the_same_reader() -> None:
+    checker = checker_after_delivery()
+    with pytest.raises(Wrong, match="twice"):
+        checker.delivered("b", ONE, LETTER)
+
+
+def test_once_catches_a_delivery_after_a_confirmed_settlement() -> None:
+    checker = checker_after_delivery()
+    checker.settlement_confirmed("b", ONE, LETTER)
+    with pytest.raises(Wrong, match="after"):
+        checker.delivered("b", OTHER, LETTER)
+
+
+def test_once_catches_a_letter_nobody_sent() -> None:
+    with pytest.raises(Wrong, match="never sent"):
+        ExactlyOnce().delivered("b", ONE, LETTER)

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from causeway.core.messages import Replicate
+from causeway.sim.checkers.base import Deed, Wrong
+from causeway.sim.checkers.panel import Panel
+from causeway.sim.letters import Letter
+from causeway.types import NO_KEY
+
+LETTER = Letter("a", 1, "b", 2, 1)
+READER = ("b", 1)
+
+
+def test_panel_tells_every_checker_with_the_time_of_the_observation() -> None:
+    panel = Panel(lambda: 42)
+    panel.sent(LETTER)
+    panel.acknowledged(LETTER)
+    panel.delivered("b", READER, LETTER)
+    panel.settled("b", READER, LETTER)
+    panel.settlement_confirmed("b", READER, LETTER)
+    panel.delivery_confirmed(LETTER)
+    panel.finish()
+    assert all(checker.now == 42 for checker in panel.checkers)
+    assert panel.counts["sent"] == panel.counts["delivered"] == 1
+
+
+def test_panel_raises_what_any_checker_complains_about() -> None:
+    panel = Panel(lambda: 0)
+    panel.sent(LETTER)
+    panel.begun(transaction := Deed(("a", 1), 1, [LETTER], []))
+    panel.decided(transaction, committed=False)
+    with pytest.raises(Wrong, match="Atomicity"):
+        panel.delivered("b", READER, LETTER)
+
+
+def test_panel_shows_frames_to_the_owner_checker() -> None:
+    panel = Panel(lambda: 0)
+    panel.frame("a", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)
+    with pytest.raises(Wrong, match="SingleOwner"):
+        panel.frame("b", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)

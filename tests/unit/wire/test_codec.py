@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from causeway.core.messages import Deposit, Goodbye, Hello, Ping, Welcome
+from causeway.errors import Code, RemoteProtocolError
+from causeway.types import Peer, key_of
+from causeway.wire.codec import decode_head, encode_frame, encode_head
+from causeway.wire.frame import FrameReader
+
+PEER = Peer(key_of("b"), "b", "127.0.0.1", 7400, 5)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        Ping(7),
+        Goodbye(1, "why: \u00e4\u20ac\U0001f600"),
+        Hello(1, "billing", 2**63 - 1),
+        Hello(1, "", 0, PEER, "cluster"),
+        Welcome(1, PEER, 3, others=(PEER, PEER)),
+        Deposit("a", 1, "b", 2, 1, 64, 0, 3, 4, 0, b"\0\xff"),
+    ],
+)
+def test_head_survives_the_wire(message: Ping) -> None:
+    assert decode_head(encode_head(message)) == message
+
+
+def test_frame_holds_the_encoded_head_and_the_body() -> None:
+    ((head, body),) = FrameReader().feed(encode_frame(Ping(7), b"body"))
+    assert (decode_head(head), body) == (Ping(7), b"body")
+
+
+def test_head_of_a_later_version_with_more_fields_is_understood() -> None:
+    """Fields are only ever appended (docs/wire.md)."""
+    known = msgspec.msgpack.decode(encode_head(Ping(7)))
+    assert decode_head(msgspec.msgpack.encode([*known, "from the future", [1, 2]])) == Ping(7)
+
+
+def test_head_of_an_earlier_version_with_fewer_fields_gets_the_defaults() -> None:
+    assert decode_head(msgspec.msgpack.encode([4, 7])) == Ping(7)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"",
+        b"\xc1",
+        b"not msgpack at all",
+        msgspec.msgpack.encode({"type": 4}),
+        msgspec.msgpack.encode(4),
+        msgspec.msgpack.encode([]),
+        msgspec.msgpack.encode([29_999, 1]),
+        msgspec.msgpack.encode(["Ping", 1]),
+        msgspec.msgpack.encode([4]),
+        msgspec.msgpack.encode([4, "seven"]),
+        msgspec.msgpack.encode([4, 7.5]),
+        msgspec.msgpack.encode([4, None]),
+        msgspec.msgpack.encode([4, 7]) + b"\0",
+        b"\x92\x03\xa4\xff\xff\xff\xff",
+        b"\x93\x03\x01\xa4\xff\xff\xff\xff",
+        b"\xdd\xff\xff\xff\xff\x04",
+        b"\x91" * 100_000,
+        b"\xc7\x05\x01abcde",
+    ],
+)
+def test_anything_else_is_refused_as_a_bad_frame(head: bytes) -> None:
+    with pytest.raises(RemoteProtocolError, match="not a Causeway message") as caught:
+        decode_head(head)
+    assert caught.value.code is Code.BAD_FRAME
+
+
+def test_unknown_field_nested_without_end_is_refused() -> None:
+    known = encode_head(Ping(7))
+    deep = bytes([known[0] + 1]) + known[1:] + b"\x91" * 100_000 + b"\xc0"
+    with pytest.raises(RemoteProtocolError, match="not a Causeway message"):
+        decode_head(deep)

@@ -1,0 +1,213 @@
+"""Writes the parts of docs/ that repeat the code: messages, error codes, limits, settings.
+
+    python tools/gen_docs.py            write them
+    python tools/gen_docs.py --check    fail if what is written differs from the code
+
+A document keeps its hand-written text; what lies between `<!-- generated:NAME -->` and `<!-- end -->` is ours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from causeway import config, errors, limits
+from causeway.core import messages
+
+ROOT = Path(__file__).resolve().parent.parent
+SECTION = re.compile(r"(<!-- generated:(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def cell(text: str) -> str:
+    """Text that cannot break out of its table cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+# Messages -------------------------------------------------------------------------------------------------------
+def fields_of(struct: type[msgspec.Struct]) -> str:
+    """Fields in wire order; those with a default may be missing at the end of the array."""
+    shown = []
+    for field in msgspec.structs.fields(struct):
+        annotation = str(struct.__annotations__[field.name])
+        default = "" if field.required else f" = {field.default!r}"
+        shown.append(f"{field.name}: {annotation}{default}")
+    return cell("`" + ", ".join(shown) + "`") if shown else ""
+
+
+def message_table() -> str:
+    """Every message by tag, one table per module, then the structs that only occur inside them."""
+    heads: tuple[type[msgspec.Struct], ...] = typing.get_args(messages.Message)
+    by_module: dict[str, list[type[msgspec.Struct]]] = {}
+    for struct in sorted(heads, key=tag_of):
+        by_module.setdefault(struct.__module__, []).append(struct)
+    parts = []
+    for name, structs in by_module.items():
+        title = name.rsplit(".", 1)[1]
+        about = first_paragraph(inspect.getdoc(sys.modules[name]) or "")
+        rows = [
+            (str(tag_of(struct)), f"`{struct.__name__}`", cell(inspect.getdoc(struct) or ""), fields_of(struct))
+            for struct in structs
+        ]
+        parts.append(f"### {title}\n\n{about}\n\n" + table(("tag", "message", "meaning", "fields"), rows))
+    inner = [
+        value
+        for name in messages.__all__
+        if isinstance(value := getattr(messages, name), type)
+        and issubclass(value, msgspec.Struct)
+        and value not in heads
+    ]
+    parts_of = [(f"`{struct.__name__}`", cell(inspect.getdoc(struct) or ""), fields_of(struct)) for struct in inner]
+    parts.append("### Inside other messages\n\n" + table(("struct", "meaning", "fields"), parts_of))
+    return "\n".join(parts)
+
+
+def tag_of(struct: type[msgspec.Struct]) -> int:
+    """The number that stands first in the struct's array on the wire."""
+    tag = struct.__struct_config__.tag
+    assert isinstance(tag, int), f"{struct.__name__} needs a numeric tag"
+    return tag
+
+
+def first_paragraph(text: str) -> str:
+    """A docstring up to its first blank line, on one line."""
+    return " ".join(text.split("\n\n", 1)[0].split())
+
+
+# Error codes ----------------------------------------------------------------------------------------------------
+def code_table() -> str:
+    """Every code, whether it is worth trying again, and what people are told to do."""
+    missing = [code.name for code in errors.Code if code not in errors.REMEDIES]
+    if missing:
+        raise SystemExit(f"errors.REMEDIES lacks {missing[0]}")
+    rows = [
+        (
+            str(int(code)),
+            f"`{code.name}`",
+            "yes" if code in errors.RETRIABLE_CODES else "no",
+            cell(errors.REMEDIES[code]),
+        )
+        for code in errors.Code
+    ]
+    return table(("code", "name", "try again", "remedy"), rows)
+
+
+def exception_table() -> str:
+    """Every exception a user can meet."""
+    found = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.CausewayError) and value is not errors.CausewayError
+    ]
+    rows = [(f"`{kind.__name__}`", cell(inspect.getdoc(kind) or "")) for kind in found]
+    return table(("exception", "meaning"), rows)
+
+
+# Limits and settings --------------------------------------------------------------------------------------------
+def constants(source: str) -> Iterator[tuple[list[str], str]]:
+    """Names assigned one after another, with the docstring that follows the last of them."""
+    names: list[str] = []
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and names:
+            yield names, str(node.value.value)
+            names = []
+
+
+def limit_table() -> str:
+    """Every bound of limits.py that has a reason; units are in the names."""
+    rows = []
+    for names, reason in constants(inspect.getsource(limits)):
+        for name in names:
+            if name not in ("KIB", "MIB"):
+                rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
+    return table(("limit", "value", "reason"), rows)
+
+
+def amount(name: str, value: int) -> str:
+    """A number as people read it: whole MiB or KiB where the name says bytes."""
+    if "BYTES" in name:
+        for unit, size in (("GiB", 1024 * limits.MIB), ("MiB", limits.MIB), ("KiB", limits.KIB)):
+            if value >= size and value % size == 0:
+                return f"{value // size:,} {unit}"
+    return f"{value:,}"
+
+
+def setting_table() -> str:
+    """Every field of BrokerConfig with its default."""
+    (body,) = (
+        node.body for node in ast.parse(inspect.getsource(config.BrokerConfig)).body if isinstance(node, ast.ClassDef)
+    )
+    meanings: dict[str, str] = {}
+    name = ""
+    for node in body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and name:
+            meanings[name] = str(node.value.value)
+    rows = []
+    for field in msgspec.structs.fields(config.BrokerConfig):
+        annotation = str(config.BrokerConfig.__annotations__[field.name])
+        default = "required" if field.required else setting(annotation, field.default)
+        rows.append((f"`{field.name}`", default, cell(meanings.get(field.name, ""))))
+    return table(("setting", "default", "meaning"), rows)
+
+
+def setting(annotation: str, value: object) -> str:
+    """A default as people read it: durations in milliseconds."""
+    if annotation == "Duration" and isinstance(value, int):
+        return f"{value // 1_000_000:,} ms"
+    if isinstance(value, int) and not isinstance(value, bool) and value > 4096:
+        return amount("BYTES", value)
+    return f"`{value!r}`"
+
+
+SECTIONS: dict[str, Callable[[], str]] = {
+    "messages": message_table,
+    "codes": code_table,
+    "exceptions": exception_table,
+    "limits": limit_table,
+    "settings": setting_table,
+}
+
+
+def render(text: str) -> str:
+    """The document with every generated section as the code says now."""
+    return SECTION.sub(lambda hit: f"{hit[1]}{SECTIONS[hit[2]]()}{hit[3]}", text)
+
+
+def main() -> int:
+    """Write or check all documents."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
+    check: bool = parser.parse_args().check
+    stale = []
+    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "limits.md")):
+        text = path.read_text()
+        wanted = render(text)
+        if text != wanted:
+            stale.append(path.name)
+            if not check:
+                path.write_text(wanted)
+    if check and stale:
+        print(f"differs from the code: {', '.join(stale)}; run `make generate`", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Prints the path of a Python that can build our virtual environment (>= 3.11, with venv and ensurepip).
+# Says on stderr precisely what is missing otherwise. Honours $PYTHON.
+set -u
+
+fits() { "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+    local name
+    # The name alone proves nothing: a version manager's stub answers to it and then refuses to run.
+    for name in ${PYTHON:-} python3.13 python3.12 python3.11 python3; do
+        if command -v "$name" >/dev/null 2>&1 && fits "$name"; then
+            command -v "$name"
+            return 0
+        fi
+    done
+    return 1
+}
+
+find_python && exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    echo "No usable Python >= 3.11 found; installing python3 and python3-venv with apt-get." >&2
+    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv; } >&2
+    find_python && exit 0
+fi
+
+{
+    echo "Causeway needs Python 3.11 or newer with the modules venv and ensurepip. Found:"
+    for name in ${PYTHON:-} python3.13 python3.12 python3.11 python3; do
+        if ! command -v "$name" >/dev/null 2>&1; then
+            echo "  $name: not on PATH"
+        elif ! version=$("$name" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null); then
+            echo "  $name: does not run"
+        elif ! "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "  $name: is $version, too old"
+        else
+            echo "  $name: is $version, but lacks venv or ensurepip"
+        fi
+    done
+    echo "Install it (Debian and Ubuntu: apt-get install python3 python3-venv), or name one: make PYTHON=/path/to/python3.11"
+} >&2
+exit 1
