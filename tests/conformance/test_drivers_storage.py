@@ -97,7 +97,10 @@ def test_writes_without_a_token_are_done_and_not_reported(stage: Stage, durabili
     stage.world.run_until(lambda: tokens(a))
     assert tokens(a) == [5]
     stage.world.run_until(lambda: b.actor.nonces(there) == [2])
-    assert [row.seq for row in rows(stage, a)] == [1, 2, 3]
+    a.act(persists=[Persist([put(4)], [Send(here, Ping(4))])])
+    stage.world.run_until(lambda: b.actor.nonces(there) == [2, 4])
+    assert a.since()[1] == []
+    assert [row.seq for row in rows(stage, a)] == [1, 2, 3, 4]
 
 
 def test_load_sees_every_write_asked_for_before_it_and_none_after(stage: Stage, durability: str) -> None:

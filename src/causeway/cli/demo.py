@@ -118,7 +118,7 @@ def _show(out: Console, result: Result) -> None:
 
 def _class_table(tallies: list[ClassTally]) -> Table:
     table = _new_table("messages")
-    table.caption = "excused: lost with the memory of the killed owner, which is all that express promises"
+    table.caption = "unreliable is express without acknowledgement; excused: lost with the killed owner's memory"
     table.caption_justify = "left"
     table.add_column("class", no_wrap=True)
     for heading in ("sent", "acked", "failed", "arrived", "doubled", "lost", "excused", "disorder"):
@@ -126,7 +126,7 @@ def _class_table(tallies: list[ClassTally]) -> Table:
     for tally in tallies:
         answered, ordered = tally.kind is not Kind.UNRELIABLE, tally.kind in ORDERED
         table.add_row(
-            tally.kind,
+            tally.kind.removeprefix("express-"),  # room for the counts in 80 columns
             f"{tally.sent:,}",
             f"{tally.acknowledged:,}" if answered else "-",
             f"{tally.failed:,}",

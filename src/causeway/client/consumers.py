@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
 from causeway.client.errands import Errand, Errands
+from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
 from causeway.client.lots import VOLATILE_NUMBERS, Lot, SeenStream, StreamKey
 from causeway.client.message import Delivery
@@ -21,7 +23,7 @@ from causeway.client.settings import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX, Sess
 from causeway.core.machine import Turn
 from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
 from causeway.errors import Code, RemoteProtocolError
-from causeway.types import Span
+from causeway.types import ServiceClass, Span
 from causeway.wire import body as bodies
 
 Shown = TypeVar("Shown", bound=Delivery)
@@ -37,6 +39,7 @@ class MailReader(Errand):
         "dirty",
         "handler",
         "held",
+        "late",
         "queue",
         "returns",
         "settles",
@@ -56,6 +59,8 @@ class MailReader(Errand):
         self.settles: list[Span] = []
         """Numbers to settle at the end of this turn."""
         self.returns: list[Span] = []
+        self.late: list[Span] = []
+        """Express numbers settled and not yet said."""
         self.unconfirmed = IdSet()
         """Settled by us, not yet confirmed to be on all copies: said again after a reconnect."""
         self.attached_on: Uplink | None = None
@@ -91,8 +96,8 @@ class MailReader(Errand):
                 self.held.pop(lot.serial, None)
                 assert lot.seen is not None
                 lot.seen.lots.pop(lot.serial, None)
-        self.queue.clear()
-        self.returns.clear()
+        for pile in (self.queue, self.returns, self.late):
+            pile.clear()
         for lot in self.held.values():
             lot.stale = lot.seq >= VOLATILE_NUMBERS
             lot.aliases = None
@@ -110,6 +115,7 @@ class MailReaders:
         self._config = config
         self._errands = errands
         self._all: dict[int, MailReader] = {}
+        self.late = LateSettles()
         self._streams: dict[str, dict[StreamKey, SeenStream]] = {}
         self._serial = 0
         self._dirty: dict[int, MailReader] = {}
@@ -286,6 +292,7 @@ class MailReaders:
 
     def finish_turn(self, turn: Turn, awaiting: dict[int, None]) -> None:
         """Say what was given back; let consumers end whose settlements are through (`awaiting`: not yet said)."""
+        self.late.say(turn)
         closing: list[MailReader] = []
         for consumer in self._dirty.values():
             if consumer.returns:
@@ -367,7 +374,10 @@ class MailReaders:
         for start, stop in lot.fresh_spans():
             self._accepted(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
-                consumer.settles.append((lot.seq + start, lot.seq + stop))
+                settle = (
+                    consumer.settles.append if lot.stream != ServiceClass.EXPRESS else partial(self.late.add, consumer)
+                )
+                settle((lot.seq + start, lot.seq + stop))
             for number, alias in lot.take_aliases(start, stop):
                 other = self._all.get(number)
                 if other is not None:

@@ -147,6 +147,7 @@ class SessionMachine:
         candidates = (
             self._links.deadlines.next(),
             self._errands.deadlines.next(),
+            self._consumers.late.next(),
             self._streams.next_deadline(),
             self._transactions.next_deadline(),
             self._timers.next(),

@@ -41,7 +41,7 @@ from causeway.core.groups.registry import ROOT
 from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
-from causeway.core.messages import StatusReply, StatusRequest
+from causeway.core.messages import Leave, StatusReply, StatusRequest
 from causeway.core.overlay.overlay import Overlay
 from causeway.errors import Code
 from causeway.limits import INTERNAL_HOPS_MAX
@@ -178,6 +178,8 @@ class Node:
                     self._groups.directory.on_ownership_lost()
                 else:
                     self._desk.on_ownership_lost(turn, event)
+                    if not event.config.members:
+                        self._groups.directory.report_end(turn, event.group, event.config)
             case PageLoaded():
                 self._desk.on_page(turn, event)
             case _:
@@ -188,6 +190,8 @@ class Node:
         assert isinstance(tag, int)
         if 11 <= tag < 30:
             self._overlay.on_message(turn, event.peer, event.head, event.body)
+            if isinstance(event.head, Leave):
+                self._groups.on_parting(turn, event.peer)
         elif 30 <= tag < 60:
             self._groups.on_message(turn, event.peer, event.head, event.body)
             self._desk.on_group_hearsay(turn, event)

@@ -101,6 +101,9 @@ class Groups(Protocol):
     def resolve(self, turn: Turn, group: Key, name: str) -> None:
         """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""
 
+    def retire(self, turn: Turn, group: Key) -> None:
+        """End a group we own, rows and all; OwnershipLost with a memberless configuration follows."""
+
     def wake(self, turn: Turn, group: Key) -> None:
         """Traffic for a group reached us as a member although another owns it: see whether that one lives."""
 

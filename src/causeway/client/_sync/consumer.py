@@ -226,8 +226,12 @@ class MessageFeed:
         return next(self._ready)
 
     def close(self) -> None:
-        """End the loop from outside."""
-        self.finish()
+        """End the loop from outside; the message it was at counts as done."""
+        last, self._last = self._last, None
+        self._auto_ack = False
+        self.over = True
+        if last is not None:
+            self._consumer.conclude(last)
         self._consumer.close()
 
     def finish(self) -> None:

@@ -67,7 +67,7 @@ class Election:
     def _maybe_accept(self, turn: Turn, group: Group) -> None:
         attempt, r = group.attempt, self._r
         assert attempt is not None
-        if not is_quorum(group.config, attempt.promises):
+        if not is_quorum(group.config, [b for b in attempt.promises if b not in group.gone]):
             return
         missing = [
             m

@@ -34,6 +34,7 @@ from causeway.core.messages import (
     Fetched,
     Inquire,
     Installed,
+    Leave,
     Message,
     NotMember,
     Outbid,
@@ -152,7 +153,16 @@ class Groups:
         """Want no group for ourselves any more; our neighbours on the ring take them."""
         self._r.leaving = True
         self._r.heirs = list(heirs)
+        for group in self._r.groups.values():
+            if group.config.owner != self._r.me.id:
+                self._r.send(turn, group.config.owner, Leave())
         self.on_membership_changed(turn)
+
+    def on_parting(self, turn: Turn, peer: Peer) -> None:
+        """Another broker is leaving: it stays a member until others hold what it holds."""
+        if peer.id not in self._r.parting:
+            self._r.parting[peer.id] = None
+            self.on_membership_changed(turn)
 
     @property
     def empty(self) -> bool:
@@ -267,6 +277,7 @@ class Groups:
 
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected[peer.id] = None
+        self._r.parting.pop(peer.id, None)
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:
                 self._r.touch(group.key)

@@ -49,6 +49,8 @@ class Registry:
         """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
         self.deadlines: Deadlines[Timer] = Deadlines()
         self.touched: dict[Key, None] = {}
+        self.parting: dict[BrokerId, None] = {}
+        """Brokers that are leaving: alive, still members here and there, wanted nowhere."""
         self.leaving = False
         self.heirs: list[Peer] = []
         """When leaving: our neighbours on the ring at that moment, who take our groups."""
@@ -114,7 +116,9 @@ class Registry:
         return list(wanted.values())
 
     def _eligible(self, peer: Peer) -> bool:
-        return peer.id not in self.suspected and not (self.leaving and peer.id == self.me.id)
+        if peer.id in self.suspected or peer.id in self.parting:
+            return False
+        return not (self.leaving and peer.id == self.me.id)
 
     # Ways out --------------------------------------------------------------------------------------------------
     def send(self, turn: Turn, to: BrokerId, head: Message, body: bytes = b"") -> None:

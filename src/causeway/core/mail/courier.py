@@ -15,7 +15,7 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Deposit, Message, NotMember, Rejected, Routed
+from causeway.core.messages import Commit, Deposit, Message, Moved, NotMember, Rejected, Routed
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import Code
 from causeway.limits import ROUTE_HOPS_MAX
@@ -49,6 +49,7 @@ class Local(Protocol):
 class Waiting:
     """Messages and requests for one mailbox that nobody can take yet."""
 
+    mailbox: str
     events: deque[ClientMessage | PeerMessage] = field(default_factory=deque)
     bytes: int = 0
 
@@ -79,7 +80,7 @@ class Mailman:
         key = key_of(mailbox)
         if self._groups.owned(key):
             if not self._local.arrived(turn, key, head, body):
-                self.wait(turn, key, PeerMessage(self._links.me, head, body))
+                self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
         self._forward(turn, mailbox, head, body, 0)
 
@@ -90,7 +91,7 @@ class Mailman:
             return
         if self._groups.owned(head.key):
             if not self._local.arrived(turn, head.key, head.head, body):
-                self.wait(turn, head.key, PeerMessage(self._links.me, head.head, body))
+                self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))
             return
         self._forward(turn, head.mailbox, head.head, body, head.hops + 1)
 
@@ -99,7 +100,7 @@ class Mailman:
         key = key_of(mailbox)
         if self._groups.owned(key):
             if not self._local.arrived(turn, key, head, body):
-                self.wait(turn, key, PeerMessage(self._links.me, head, body))
+                self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
         if peer.id != self._links.me.id and self._groups.config(key) is None:
             self._links.send(turn, peer.id, NotMember(key, 0, 0))
@@ -110,7 +111,7 @@ class Mailman:
         key = key_of(mailbox)
         target = self.target(turn, key, mailbox)
         if target is None:
-            self.wait(turn, key, PeerMessage(self._links.me, head, body))
+            self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
         if isinstance(head, Deposit):
             self._tracer.deposit(turn, Step.FORWARDED, head)
@@ -141,9 +142,12 @@ class Mailman:
         return None
 
     # Waiting ---------------------------------------------------------------------------------------------------
-    def wait(self, turn: Turn, key: Key, event: ClientMessage | PeerMessage) -> None:
+    def wait(self, turn: Turn, mailbox: str, event: ClientMessage | PeerMessage) -> None:
         """Keep something until the mailbox can take it; over the bound its sender is told."""
-        waiting = self._waiting.setdefault(key, Waiting())
+        key = key_of(mailbox)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            waiting = self._waiting[key] = Waiting(mailbox)
         if len(waiting.events) >= WAITING_MAX or waiting.bytes + len(event.body) > WAITING_BYTES_MAX:
             self._refuse(turn, event, Code.OVERLOADED, "too much waits for this mailbox at this broker")
             return
@@ -173,6 +177,13 @@ class Mailman:
             last = head.first + head.count - 1
             rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
             self.answer(turn, head.origin, rejected)
+        elif isinstance(event, ClientMessage):
+            mailbox = head.source if isinstance(head, Commit) else getattr(head, "mailbox", "")
+            turn.send(event.conn, Moved(mailbox, None, code, detail))
+
+    def is_waiting(self, key: Key) -> bool:
+        """Whether something waits for the mailbox: what comes later must not overtake it."""
+        return key in self._waiting
 
     def next_deadline(self) -> Instant | None:
         return self._deadlines.next()
@@ -180,11 +191,18 @@ class Mailman:
     def on_deadline(self, turn: Turn) -> None:
         """Look again at what waits; if nobody may acknowledge now, say so instead of letting senders wait."""
         for key in self._deadlines.pop_due(turn.now):
+            waiting = self._waiting.get(key)
+            if waiting is None:
+                continue
             reason = self._groups.blocked(key)
             if reason is not None:
                 self.refuse(turn, key, Code.NO_QUORUM, reason)
-            else:
+            elif self._groups.serving(key) or (
+                not self._groups.owned(key) and self.target(turn, key, waiting.mailbox) is not None
+            ):
                 self.release(turn, key)
+            else:
+                self._deadlines.set(key, turn.now + LOOK_AGAIN)
 
     @property
     def waiting_count(self) -> int:

@@ -165,13 +165,13 @@ class Desk:
         head, key = event.head, key_of(mailbox)
         if not self._groups.owned(key) or key not in self._office.boxes:
             config = self._groups.config(key)
-            if config is not None and config.owner == self._me.id:
-                self.mailman.wait(turn, key, event)  # we are taking over; behind an Attach of the same connection
+            if self.mailman.is_waiting(key) or (config is not None and config.owner == self._me.id):
+                self.mailman.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
             elif not isinstance(head, Detach):
                 turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
             return
         if not self._groups.serving(key) and not (self._durable and _express_only(head)):
-            self.mailman.wait(turn, key, event)
+            self.mailman.wait(turn, mailbox, event)
             return
         match head:
             case Settle():
@@ -221,7 +221,7 @@ class Desk:
         """Say where a mailbox is; if nobody knows, wait until somebody does."""
         key = key_of(mailbox)
         if self._groups.owned(key):
-            self.mailman.wait(turn, key, event)
+            self.mailman.wait(turn, mailbox, event)
             return
         target = self.mailman.target(turn, key, mailbox)
         if target is not None:
@@ -231,7 +231,7 @@ class Desk:
         if reason is not None:
             turn.send(event.conn, Moved(mailbox, None, Code.NO_QUORUM, reason))
         else:
-            self.mailman.wait(turn, key, event)
+            self.mailman.wait(turn, mailbox, event)
 
     def _owner(self, key: Key) -> Peer | None:
         config = self._groups.config(key)

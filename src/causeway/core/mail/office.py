@@ -41,10 +41,16 @@ from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import Instant, Key, ServiceClass, key_of
+from causeway.types import SECOND, Instant, Key, ServiceClass, key_of
 
 PASS_FACTOR = 5
 """A batch let through to an online application is stored after all when it is unsettled after so many retries."""
+
+
+PRIVATE = "~"
+"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
+
+PRIVATE_FOR = 60 * SECOND
 
 
 class Office:
@@ -194,6 +200,9 @@ class Office:
         """A consumer arrives (the mailbox is ours)."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
+        if (conn, head.consumer) in box.mailbox.consumers() and self._groups.serving(group):
+            # It begins anew: what it holds by our account, it does not know of.
+            self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
         self._conns.setdefault(conn, {})[group] = None
         turn.send(conn, Attached(head.mailbox, head.consumer))
@@ -264,6 +273,8 @@ class Office:
         self._write(turn, box, box.mailbox.detach_conn(conn), None)
         if box.mailbox.passing() is not None:
             self._store_passing(turn, box)
+        if self._is_over(box):
+            self._deadlines.set(group, turn.now + PRIVATE_FOR)
         self.touch(group)
 
     def on_drained(self, conn: int) -> None:
@@ -323,6 +334,9 @@ class Office:
                 self._write(turn, box, expired.writes, None)
                 for piece in expired.pieces:
                     self._tracer.kept(turn, Step.EXPIRED, box.mailbox.name, piece)
+            if self._is_over(box):
+                self._groups.retire(turn, group)
+                continue
             if box.mailbox.prepared():
                 self._parts.ask(turn, box)
                 self._deadlines.set_if_unset(group, turn.now + DOUBT)
@@ -355,6 +369,12 @@ class Office:
             expiry = late if expiry is None else min(expiry, late)
         if expiry is not None:
             self._deadlines.set(group, max(expiry, turn.now))
+
+    @staticmethod
+    def _is_over(box: Box) -> bool:
+        """Whether a private mailbox (an application's replies) has lost its reader and holds nothing."""
+        mailbox = box.mailbox
+        return PRIVATE in mailbox.name and not mailbox.consumers() and mailbox.empty() and not box.done
 
     # Answers ---------------------------------------------------------------------------------------------------
     def refuse_pending(self, turn: Turn, group: Key, code: Code, detail: str) -> None:

@@ -143,11 +143,11 @@ class Connection(asyncio.Protocol):
         if transport is None or transport.is_closing():
             return
         self.flush()
-        self.pause(paused=False)
         try:
+            self.pause(paused=False)
             transport.write_eof()
-        except OSError:
-            # The peer is gone already.
+        except (OSError, RuntimeError):
+            # The peer is gone already; uvloop says so with a RuntimeError.
             transport.abort()
             return
         self._cut = asyncio.get_running_loop().call_later(CLOSE_SECONDS_MAX, transport.abort)
