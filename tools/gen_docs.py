@@ -118,28 +118,42 @@ def exception_table() -> str:
 
 # Limits and settings --------------------------------------------------------------------------------------------
 def constants(source: str) -> Iterator[tuple[list[str], str]]:
-    """Names assigned one after another, with the docstring that follows the last of them."""
+    """Names assigned on lines next to each other, with the docstring right below; a lone name has its own or none."""
     names: list[str] = []
+    line = 0
     for node in ast.parse(source).body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.append(node.target.id)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and names:
+        adjacent = node.lineno == line + 1
+        line = node.end_lineno or node.lineno
+        if adjacent and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and names:
             yield names, str(node.value.value)
             names = []
+            continue
+        if names and not adjacent:
+            yield names, ""
+            names = []
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append(node.target.id)
+    if names:
+        yield names, ""
 
 
 def limit_table() -> str:
-    """Every bound of limits.py that has a reason; units are in the names."""
+    """Every bound of limits.py with its reason; units are in the names."""
     rows = []
     for names, reason in constants(inspect.getsource(limits)):
         for name in names:
-            if name not in ("KIB", "MIB"):
-                rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
+            if name in ("KIB", "MIB"):
+                continue
+            if not reason:
+                raise SystemExit(f"limits.{name} needs its reason as a docstring on the next line")
+            rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
     return table(("limit", "value", "reason"), rows)
 
 
-def amount(name: str, value: int) -> str:
-    """A number as people read it: whole MiB or KiB where the name says bytes."""
+def amount(name: str, value: object) -> str:
+    """A value as people read it: whole MiB or KiB where the name says bytes."""
+    if not isinstance(value, int):
+        return f"`{value!r}`"
     if "BYTES" in name:
         for unit, size in (("GiB", 1024 * limits.MIB), ("MiB", limits.MIB), ("KiB", limits.KIB)):
             if value >= size and value % size == 0:

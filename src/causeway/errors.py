@@ -32,6 +32,13 @@ class Code(enum.IntEnum):
     UNAVAILABLE = 11
     OVERLOADED = 12
 
+    @classmethod
+    def of(cls, value: int) -> Code:
+        """A code read from a message; one of a later release, or nonsense, counts as UNAVAILABLE."""
+        return _CODES.get(value, cls.UNAVAILABLE)
+
+
+_CODES: dict[int, Code] = {int(code): code for code in Code}
 
 REMEDIES: dict[Code, str] = {
     Code.BAD_FRAME: "speak the Causeway protocol on this port",

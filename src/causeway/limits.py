@@ -25,6 +25,46 @@ BATCH_COUNT_MAX: Final = 4096
 BATCH_BYTES_MAX: Final = 1 * MIB
 """A producer cuts its batches here, so that one batch never blocks a link for long."""
 
+OPERATION_BYTES_MAX: Final = FRAME_BYTES_MAX - 2 * MIB
+"""Bodies of one batch, or of all parts of a transaction: with rows and envelopes around them they still fit a frame."""
+
+ID_MAX: Final = (1 << 63) - 1
+"""Greatest id, mailbox number or transaction number: 63 bits fit every store and language."""
+
+TTL_NANOSECONDS_MAX: Final = 100 * 365 * 24 * 3600 * 1_000_000_000
+"""A hundred years: added to the present it still fits 63 bits. For longer, send without a time to live."""
+
+SPANS_MAX: Final = 4096
+"""Ranges of numbers in one settlement; the rows it leads to must fit a frame."""
+
+TRANSACTION_PARTS_MAX: Final = 1024
+"""Sends and settlements of one transaction."""
+
+TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
+"""All parts of a transaction, encoded: what is said about them to other brokers must fit a frame's head."""
+
+DETAIL_CHARS_MAX: Final = 500
+"""Of a reason that another broker gave, passed on to a client."""
+
+STREAMS_PER_CLIENT_MAX: Final = 10_000
+"""Streams of one client with batches on their way through one broker; above it new streams are refused."""
+
+CONSUMERS_PER_CONNECTION_MAX: Final = 1_000
+"""Consumers of one connection, over all mailboxes; one more is refused."""
+
+WAITING_BYTES_MAX: Final = 64 * MIB
+"""All that waits at one broker for owners, directory answers or epochs."""
+
+BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
+BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
+"""One answer to Browse stops here (a single larger message is shown alone); the client asks on."""
+
+STATUS_ENTRIES_MAX: Final = 2_000
+"""Mailboxes or clients listed in one status; it says how many more there are."""
+
+RESERVED_PREFIX: Final = "causeway/"
+"""Names that begin with it are the brokers' own groups, never mailboxes."""
+
 CONNECTIONS_MAX: Final = 10_000
 """Open connections of one broker; one more is refused."""
 
@@ -137,4 +177,12 @@ def check_name(field: str, value: str) -> str:
         raise ConfigError(field, value, f"has {size} bytes; at most {NAME_BYTES_MAX} are allowed")
     if not value.isprintable():
         raise ConfigError(field, value, "has unprintable characters; use printable UTF-8")
+    return value
+
+
+def check_mailbox(field: str, value: str) -> str:
+    """As `check_name`, and the name is not one of the brokers' own."""
+    check_name(field, value)
+    if value.startswith(RESERVED_PREFIX):
+        raise ConfigError(field, value, f"names that begin with {RESERVED_PREFIX!r} are reserved; choose another one")
     return value

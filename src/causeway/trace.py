@@ -36,6 +36,8 @@ class Step(enum.IntEnum):
     REFUSED = 10
     DUPLICATE = 11
     """Arrived again and was suppressed."""
+    LOST = 12
+    """A stored row failed its checksum and no copy of it exists; `note` names it. Never seen while K-1 copies live."""
 
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True):

@@ -143,6 +143,23 @@ def test_whole_cluster_recovers_everything_acknowledged_after_a_crash_of_all(rin
     expect(reader, "two", numbered(40, "two"), ordered=False)
 
 
+def test_nothing_is_overlooked_when_a_store_answers_in_small_pages(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
+    for store in ("memory", "sqlite"):
+        monkeypatch.setattr(f"causeway.store.{store}.PAGE_ROWS_MAX", 3)
+    sender, reader = App(ring, "sender"), App(ring, "reader")
+    boxes = [f"box-{number}" for number in range(8)]
+    for box in boxes:
+        sender.send_all(box, *numbered(3, box))
+    for name in ring.places:
+        ring.crash(name)
+    for name in ring.places:
+        ring.start(name)
+    ring.wait_formed()
+    for box in boxes:
+        reader.read(box)
+        expect(reader, box, numbered(3, box))
+
+
 def test_broker_that_leaves_hands_over_first(world: World) -> None:
     ring = Ring(world, 4)
     sender, reader = App(ring, "sender"), App(ring, "reader")

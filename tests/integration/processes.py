@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from causeway.cli import runfile
-from causeway.cli.cluster import ProcessCluster, plan
+from causeway.local import runfile
+from causeway.local.cluster import ProcessCluster
+from causeway.local.plan import plan
 
 COMMAND_SECONDS_MAX = 60.0
 
@@ -51,7 +52,7 @@ def json_lines(output: str) -> list[dict[str, Any]]:
 async def running_cluster(data: Path, brokers: int, *, durability: str = "disk") -> AsyncIterator[ProcessCluster]:
     """A cluster on free ports that is stopped in any case."""
     runfile.prepare_data_dir(data)
-    cluster = ProcessCluster(data, plan(data, brokers=brokers, durability=durability, copies=None, port=0))
+    cluster = ProcessCluster(data, plan(runfile.load(data), brokers=brokers, durability=durability))
     try:
         await cluster.start()
         await cluster.wait_active()

@@ -16,8 +16,6 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from causeway.cli.cluster import ProcessCluster
-from causeway.cli.probe import Probe
 from causeway.cli.status import survey
 from causeway.core.messages import (
     PROTOCOL_VERSION,
@@ -37,6 +35,8 @@ from causeway.core.messages import (
 )
 from causeway.errors import Code
 from causeway.limits import FRAME_BYTES_MAX, HELLO_SECONDS_MAX
+from causeway.local.cluster import ProcessCluster
+from causeway.local.probe import Probe
 from causeway.types import Flag, ServiceClass
 from causeway.wire import body
 from causeway.wire.codec import decode_head, encode_frame

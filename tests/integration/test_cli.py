@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from causeway.cli import runfile
-from causeway.cli.pids import identify, send_signal
-from causeway.cli.runfile import BrokerEntry, RunFile
+from causeway.local import runfile
+from causeway.local.pids import identify, is_running, send_signal
+from causeway.local.runfile import BrokerEntry, RunFile
 from tests.integration.processes import causeway, environment, eventually, json_lines
 
-COMMANDS = ("broker", "up", "down", "status", "send", "receive", "browse", "story", "sim", "demo")
+COMMANDS = ("broker", "up", "down", "leave", "status", "send", "receive", "browse", "story", "sim", "demo")
 
 
 class Shell:
@@ -224,6 +224,38 @@ def test_cluster_in_memory_serves_and_begins_anew(shell: Shell) -> None:
     assert shell.json("browse", "inbox") == []
 
 
+@pytest.mark.slow
+def test_broker_that_leaves_hands_over_and_is_not_started_again(shell: Shell) -> None:
+    pids = {broker["name"]: broker["pid"] for broker in shell.up("--brokers", "4")["brokers"]}
+    for number in range(4):
+        shell.json("send", f"box-{number}", "one", "two", "--service", "transactional")
+    [left] = shell.json("leave", "broker-1")
+    stay = ["broker-2", "broker-3", "broker-4"]
+    assert left == {"event": "left", "name": "broker-1", "data": str(shell.data / "broker-1"), "brokers": stay}
+    assert identify(pids["broker-1"]) is None
+    [status] = shell.json("status")
+    assert status["healthy"] is True
+    assert sorted(broker["name"] for broker in status["brokers"]) == stay
+    assert len(status["mailboxes"]) == 4
+    assert all("broker-1" not in box["members"] for box in status["mailboxes"])
+    for number in range(4):
+        assert _bodies(shell.json("receive", f"box-{number}", "--count", "2", "--timeout", "10")) == ["one", "two"]
+    shell.json("down")
+    again = shell.up()
+    assert [broker["name"] for broker in again["brokers"]] == stay, "the founder is not needed any more"
+    grown = shell.up("--brokers", "4")
+    assert [broker["name"] for broker in grown["brokers"]] == [*stay, "broker-5"]
+
+
+def test_leave_refuses_what_would_lose_messages(shell: Shell) -> None:
+    [process] = [identify(broker["pid"]) for broker in shell.up("--brokers", "1")["brokers"]]
+    for name, remedy in (("broker-1", "causeway down"), ("broker-9", "is not one of broker-1")):
+        [answer] = shell.json("leave", name, code=2)
+        assert answer["error"]["field"] == "broker"
+        assert remedy in answer["error"]["remedy"]
+    assert is_running(process)
+
+
 async def test_up_in_the_foreground_stops_its_brokers_when_interrupted(shell: Shell) -> None:
     arguments = ["up", "--brokers", "2", "--data", str(shell.data), "--port", "0", "--json"]
     up = subprocess.Popen(
@@ -304,7 +336,7 @@ def test_command_line_that_cannot_be_parsed_is_one_line_and_code_two() -> None:
 
 
 def test_command_without_a_cluster_says_how_to_start_one(shell: Shell) -> None:
-    for command in (["status"], ["down"], ["send", "inbox", "x"], ["receive", "inbox"]):
+    for command in (["status"], ["down"], ["leave", "broker-1"], ["send", "inbox", "x"], ["receive", "inbox"]):
         done = shell.run(*command)
         assert done.returncode == 2
         assert "causeway up" in done.stderr

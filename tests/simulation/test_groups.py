@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -9,24 +13,24 @@ from causeway.sim.faults import Options, options_swarm
 from causeway.sim.journal import Journal
 from tests.simulation.group_run import GroupRun
 
-REGRESSIONS = {
-    69: "an owner that had promised itself never proposed again after its attempt failed",
-    73: "an owner took over without a rotten row that a member still had",
-    89: "a chosen owner that missed the one Chosen was never told",
-    178: "a delayed Prepare of the birth epoch revived a group at a broker that had left it",
-    208: "a rotten row at the owner was dropped from all copies while the good copy was silent",
-}
+REGRESSIONS = tomllib.loads((Path(__file__).parent / "group_regressions.toml").read_text())["regression"]
+WHOLE = 1 << 30
+"""Everything in one page: this test's register does not page."""
 
 
-def options(seed: int) -> Options:
-    drawn = options_swarm(seed)
-    return msgspec.structs.replace(drawn, leaves=0.0, window_bytes=1 << 30)
-
-
-@pytest.mark.parametrize("seed", [*REGRESSIONS, *range(2000, 2010)])
-def test_groups_lose_nothing_and_become_whole(seed: int) -> None:
-    run = GroupRun(options(seed), 3, Journal())
+def check(options: Options) -> None:
+    run = GroupRun(msgspec.structs.replace(options, leaves=0.0, window_bytes=WHOLE, page_rows=WHOLE), 3, Journal())
     reason = run.run()
-    assert reason is None, f"{REGRESSIONS.get(seed, '')} seed={seed}: {reason}"
+    assert reason is None, f"seed={options.seed}: {reason}"
     assert run.book.takeovers >= 3
     assert sum(map(len, run.book.committed.values())) > 100
+
+
+@pytest.mark.parametrize("seed", range(2000, 2012))
+def test_groups_lose_nothing_and_become_whole(seed: int) -> None:
+    check(options_swarm(seed))
+
+
+@pytest.mark.parametrize("regression", REGRESSIONS, ids=lambda regression: f"seed-{regression['options']['seed']}")
+def test_run_that_once_failed_does_not_any_more(regression: dict[str, Any]) -> None:
+    check(msgspec.convert(regression["options"], Options))

@@ -11,11 +11,12 @@ import pytest
 
 from causeway.client.consumers import MailReaders
 from causeway.client.lots import SeenStream
-from causeway.core.groups.groups import Groups
+from causeway.core.groups.policy import Policy
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.mail.office import Office
+from causeway.core.mail.replies import Replies
 from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, TxDecide
 from causeway.sim.faults import options_calm
 from causeway.sim.run import SimRun
@@ -104,21 +105,21 @@ def test_torn_transaction_is_caught_when_a_participant_ignores_a_commit(monkeypa
 
 
 def test_false_confirmation_is_caught_when_stored_is_reported_as_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Office._accept
+    real = Replies.accept
 
-    def accept(self: Office, turn: Turn, head: Deposit, *, delivered: bool = False) -> None:
-        real(self, turn, head, delivered=delivered)
+    def accept(self: Replies, turn: Turn, head: Deposit) -> None:
+        real(self, turn, head)
         last = head.first + head.count - 1
         confirmed = Confirmed(head.source, head.incarnation, head.dest, head.stream, head.first, last)
         self._courier.answer(turn, head.origin, confirmed)
 
-    monkeypatch.setattr(Office, "_accept", accept)
+    monkeypatch.setattr(Replies, "accept", accept)
     verdict = hunt(workloads=["offline"])
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Confirmation"), verdict.failure_line()
 
 
 def test_missing_redundancy_is_caught_when_groups_never_take_in_newcomers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Groups, "_as_wanted", lambda self, group: True)
+    monkeypatch.setattr(Policy, "_as_wanted", lambda self, group: True)
     verdict = hunt(brokers=2, workloads=["recoverable"], joins=60.0, safety=4 * SECOND, patience=15 * SECOND)
     assert verdict.ending == "stuck", verdict.failure_line()
     assert "wanted" in verdict.evidence

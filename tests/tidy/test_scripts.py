@@ -107,3 +107,8 @@ def test_decision_without_its_parts_is_refused(tmp_path: Path, monkeypatch: pyte
         (tmp_path / "0001-title.md").write_text(whole.replace(missing, ""))
         with pytest.raises(adr_index.BadDecision, match=r"0001-title\.md"):
             adr_index.index()
+
+
+def test_limits_next_to_each_other_share_a_reason_and_a_lone_one_does_not_borrow() -> None:
+    source = 'A: int = 1\nB: int = 2\n"""Both."""\n\nC: int = 3\n\nD: int = 4\n"""Its own."""\n'
+    assert list(gen_docs.constants(source)) == [(["A", "B"], "Both."), (["C"], ""), (["D"], "Its own.")]

@@ -18,12 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from causeway.cli import runfile
-from causeway.cli.cluster import ProcessCluster, plan
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.cli.scenario import TRAVELLER, Result, Scenario, Told
 from causeway.errors import ConfigError
+from causeway.local import runfile
+from causeway.local.cluster import ProcessCluster
+from causeway.local.plan import plan
 from causeway.testing.ledger import ORDERED, ClassTally, Kind
 from causeway.types import MILLISECOND, SECOND
 
@@ -48,7 +49,7 @@ def demo(
     if not 2 <= seconds <= 3600:
         raise ConfigError("seconds", seconds, "must lie in 2..3600")
     data = Path(tempfile.mkdtemp(prefix="causeway-demo-"))
-    cluster = ProcessCluster(data, plan(data, brokers=brokers, durability="disk", copies=3, port=0))
+    cluster = ProcessCluster(data, plan(None, brokers=brokers))
     kept = False
     try:
         with _progress(as_json=as_json) as told, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from causeway.cli import runfile
-from causeway.cli.cluster import STOP_SECONDS_MAX, ProcessCluster
 from causeway.cli.options import AsJson, Data
 from causeway.cli.output import EXIT_OK, notices, print_json
+from causeway.local import runfile
+from causeway.local.cluster import STOP_SECONDS_MAX, ProcessCluster
 
 
 def down(

@@ -20,6 +20,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway up --durability memory --port 0 --json",
     ),
     "down": ("causeway down", "causeway down --data ./cluster"),
+    "leave": ("causeway leave broker-2", "causeway leave broker-2 --data ./cluster --timeout 60 --json"),
     "status": ("causeway status", "causeway status --url causeway://127.0.0.1:7400 --json"),
     "send": (
         "causeway send billing 'invoice 17' 'invoice 18'",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from causeway.cli import runfile
 from causeway.errors import ConfigError
+from causeway.local import runfile
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from causeway.cli.cluster import ProcessCluster
 from causeway.cli.view import busiest, owned_by
+from causeway.local.cluster import ProcessCluster
 from causeway.testing.ledger import ClassTally, Kind
 from causeway.testing.service import Outage
 from causeway.testing.traffic import Account, Correspondent, Tempo, wait_delivered

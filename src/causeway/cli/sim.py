@@ -56,7 +56,7 @@ def _show(verdict: SimVerdict, *, trace_digest: bool) -> None:
         out.print(f"{title}: {shown or 'none'}", soft_wrap=True, markup=False)
     out.print(f"{verdict.events} events in {verdict.turns} turns, {verdict.virtual_seconds:.1f} virtual seconds")
     if verdict.ok:
-        out.print("ok: nothing acknowledged was lost, doubled or out of order, and all brokers agree")
+        out.print("ok: nothing acknowledged was lost, doubled or out of order, and all brokers agree", soft_wrap=True)
     else:
         out.print(verdict.failure_line(), soft_wrap=True, markup=False)
     if trace_digest:

@@ -9,13 +9,13 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from causeway.cli import runfile
 from causeway.cli.options import AsJson, Data, Url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
-from causeway.cli.probe import Probe
 from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError
+from causeway.local import runfile
+from causeway.local.probe import Probe
 
 BROKERS_ASKED_MAX = 256
 

@@ -11,11 +11,11 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
-from causeway.cli.probe import Probe
 from causeway.client.message import MessageId
 from causeway.client.url import parse_url
 from causeway.core.messages import StoryRequest
 from causeway.errors import CausewayError, TransportError
+from causeway.local.probe import Probe
 from causeway.trace import Step, TraceRecord
 from causeway.types import MILLISECOND
 

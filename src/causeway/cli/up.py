@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from causeway.cli import runfile
-from causeway.cli.cluster import Exited, ProcessCluster, plan
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
 from causeway.errors import ConfigError
+from causeway.local import runfile
+from causeway.local.cluster import Exited, ProcessCluster
+from causeway.local.plan import plan
 
 _WATCH_SECONDS = 0.5
 
@@ -60,7 +61,8 @@ async def _up(
         loop.add_signal_handler(number, stop.set)
     with runfile.lock(data):
         brokers, durability, copies, port = wanted
-        cluster = ProcessCluster(data, plan(data, brokers=brokers, durability=durability, copies=copies, port=port))
+        found = runfile.load(data)
+        cluster = ProcessCluster(data, plan(found, brokers=brokers, durability=durability, copies=copies, port=port))
         if len(cluster.running()) == len(cluster.names):
             raise ConfigError("data", str(data), "its cluster is already up; see 'causeway status', 'causeway down'")
         earlier = {entry.name for entry in cluster.running()}
@@ -155,4 +157,4 @@ def _report_exit(ended: Exited, *, as_json: bool) -> None:
     if as_json:
         print_json({"event": "exited", "name": ended.name, "code": ended.code})
     else:
-        notices().print(f"[red]{ended.name} ended[/red] (code {ended.code}); 'causeway up' on the same data starts it")
+        notices().print(f"[red]{ended.name} ended[/red] (code {ended.code}); 'causeway up' starts it, unless it left")

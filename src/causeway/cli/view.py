@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from causeway.config import BrokerConfig
 from causeway.core.groups.registry import ROOT_NAME
 
 
@@ -106,17 +105,6 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
         mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
         root=root,
     )
-
-
-def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int) -> bool:
-    """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die."""
-    if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
-        return False
-    roots = [group for report in reports.values() for group in report.get("groups", []) if group["name"] == ROOT_NAME]
-    latest = max(roots, key=lambda group: int(group.get("epoch", 0)), default=None)
-    if latest is None or latest.get("incomplete"):
-        return False
-    return len(latest.get("members", [])) >= min(brokers, BrokerConfig(name="any").root_copies)
 
 
 def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:

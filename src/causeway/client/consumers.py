@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -159,12 +158,11 @@ class MailReaders:
             lot.low = last + 1  # what Lot.accept does for the usual case, without the call
         elif not lot.accept(first, last):
             return
-        if not lot.dirty:
-            consumer = self._all.get(lot.consumer)
-            if consumer is not None:
-                lot.dirty = True
-                consumer.dirty.append(lot)
-                self._dirty[consumer.number] = consumer
+        consumer = self._all.get(lot.consumer)
+        if consumer is not None and not lot.dirty:
+            lot.dirty = True
+            consumer.dirty.append(lot)
+            self._dirty[consumer.number] = consumer
 
     def accept_through(self, lot: Lot, index: int) -> None:
         """The application is done with everything its consumer handed out up to this message."""
@@ -374,10 +372,8 @@ class MailReaders:
         for start, stop in lot.fresh_spans():
             self._accepted(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
-                settle = (
-                    consumer.settles.append if lot.stream != ServiceClass.EXPRESS else partial(self.late.add, consumer)
-                )
-                settle((lot.seq + start, lot.seq + stop))
+                express = lot.stream == ServiceClass.EXPRESS
+                (self.late.of(consumer) if express else consumer.settles).append((lot.seq + start, lot.seq + stop))
             for number, alias in lot.take_aliases(start, stop):
                 other = self._all.get(number)
                 if other is not None:

@@ -30,10 +30,10 @@ class LateSettles:
         self._waiting: dict[int, MailReader] = {}
         self._due: Deadlines[int] = Deadlines()
 
-    def add(self, consumer: MailReader, span: Span) -> None:
-        """Settled by the application."""
-        consumer.late.append(span)
+    def of(self, consumer: MailReader) -> list[Span]:
+        """Where to put what the application settled."""
         self._waiting[consumer.number] = consumer
+        return consumer.late
 
     def next(self) -> Instant | None:
         """When something must be said at the latest."""

@@ -198,7 +198,7 @@ class Uplinks:
 
     def _on_goodbye(self, turn: Turn, link: Uplink, goodbye: Goodbye) -> None:
         if goodbye.code in FATAL_CODES:
-            self.fatal = Refused(Code(goodbye.code), goodbye.detail)
+            self.fatal = Refused(Code.of(goodbye.code), goodbye.detail)
         self.break_off(turn, link, f"the broker said goodbye: {goodbye.detail}")
 
     def _learn(self, welcome: Welcome) -> None:

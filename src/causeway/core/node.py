@@ -70,6 +70,9 @@ class Node:
         self._started = False
         self._recovered = False
         self._leaving = False
+        self._departing = False
+        self._page = Page([], [], None)
+        self._early: list[DriverEvent] = []
         self._remembered = Remembered("", [])
         self._now: Instant = 0
         self._links = Links(config, me, incarnation, rng)
@@ -87,9 +90,13 @@ class Node:
             self._started = True
             turn.effects.loads.append(Load(START_TOKEN, LOCAL, b"", b"", 1 << 40))
         for event in events:
-            self._on_event(turn, event)
-            if turn.inbox:
-                self._drain(turn)
+            if self._recovered or isinstance(event, Loaded):
+                self._on_event(turn, event)
+                if turn.inbox:
+                    self._drain(turn)
+            else:
+                # Before our store has spoken we would take our own groups for strangers.
+                self._early.append(event)
         for part in self._timed:
             due = part.next_deadline()
             if due is not None and due <= now and self._recovered:
@@ -127,7 +134,7 @@ class Node:
                 self._links.on_drained(event.conn)
                 self._desk.on_drained(event.conn)
             case LeaveRequested():
-                self._leave(turn)
+                self._leaving = not self._departing
 
     def _drain(self, turn: Turn) -> None:
         """Route internal events, in order, until none is left."""
@@ -178,7 +185,9 @@ class Node:
                     self._groups.directory.on_ownership_lost()
                 else:
                     self._desk.on_ownership_lost(turn, event)
-                    if not event.config.members:
+                    if event.config.members:
+                        self._groups.directory.drop_report(event.group)
+                    else:
                         self._groups.directory.report_end(turn, event.group, event.config)
             case PageLoaded():
                 self._desk.on_page(turn, event)
@@ -209,7 +218,7 @@ class Node:
             if config is not None:
                 self._desk.mailman.release(turn, key)
             else:
-                self._desk.mailman.refuse(turn, key, Code(code), "the directory's brokers cannot be reached")
+                self._desk.mailman.refuse(turn, key, Code.of(code), "the directory's brokers cannot be reached")
             self._drain(turn)
         self._desk.flush(turn)
         self._drain(turn)
@@ -219,24 +228,33 @@ class Node:
             self._groups.learn(ROOT, heard)
         elif known is not None and known is not heard:
             self._links.learn_root(known)
-        if self._leaving and self._groups.empty:
+        if self._leaving and self._overlay.active:
+            self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
+            self._drain(turn)
+        if self._departing and self._groups.empty:
             self.left = True
 
     def _leave(self, turn: Turn) -> None:
         """Out of the ring at once, so that nobody wants us any more; out of our groups when others hold them."""
-        if self._leaving:
-            return
-        self._leaving = True
         heirs = self._overlay.leaf_set()
         if not heirs:
-            self.left = True  # nobody to hand over to: what we have stays on our storage
+            # Nobody to hand over to: what we have stays on our storage. If others share it, wait until they are back.
+            self.left = self._groups.alone
             return
+        self._leaving = False
+        self._departing = True
         self._groups.leave(turn, heirs)
         self._overlay.leave(turn)
 
     # Beginning -------------------------------------------------------------------------------------------------
     def _recover(self, turn: Turn, page: Page) -> None:
-        """Our store has spoken: take up our groups, and find the others."""
+        """Our store has spoken, page by page: take up our groups, and find the others."""
+        self._page.rows.extend(page.rows)
+        self._page.corrupt.extend(page.corrupt)
+        if page.next is not None:
+            turn.effects.loads.append(Load(START_TOKEN, LOCAL, page.next, b"", 1 << 40))
+            return
+        page = self._page
         self._recovered = True
         for row in page.rows:
             if row.key == _ME:
@@ -244,10 +262,15 @@ class Node:
         known = self._remembered
         self._groups.start(turn, page)
         self._drain(turn)
-        self._overlay.start(turn, known.peers, known.cluster)
+        # Without that row (it may be damaged) our groups still name brokers of the cluster.
+        self._overlay.start(turn, known.peers or self._groups.fellows(), known.cluster)
         self._drain(turn)
-        if self.config.founder and not known.cluster:
+        if self.config.founder and not page.rows and not page.corrupt:
             self._groups.found(turn)
+            self._drain(turn)
+        early, self._early = self._early, []
+        for event in early:
+            self._on_event(turn, event)
             self._drain(turn)
 
     def _remember(self, turn: Turn) -> None:

@@ -98,8 +98,11 @@ class Cluster:
         options = self.options
         memory = options.durability == "memory"
         disk = Disk(broker.store, stream(options.seed, f"disk/{broker.name}/{broker.lives}"), instant=memory)
-        disk.commit_ns, disk.jitter_ns = options.commit, options.commit_jitter
+        disk.commit_ns, disk.read_ns, disk.jitter_ns = options.commit, options.commit // 4, options.commit_jitter
+        broker.store.page_rows = options.page_rows
         broker.disk = disk
+        if options.roaming and broker.joined:
+            broker.process.move((f"10.0.0.{broker.process.index}", PORT + broker.lives))
         address = broker.process.address
         assert address is not None
         # Only the first storage of the first broker may begin a cluster: after its loss the cluster is elsewhere.

@@ -2,6 +2,7 @@
 
 Fault atlas, storage part. Made here, because Causeway claims to survive it:
 - a commit takes time, everything submitted meanwhile shares the next one (group commit), and a disk may be slow;
+- a scan takes time and may end after a few rows, to be gone on with from there;
 - a crash loses what was not committed; the commit in progress is lost whole or kept whole, never half (the store's
   contract: a torn write is found by the write-ahead log and undone), and may be kept without anybody being told;
 - single rows rot: their checksum no longer matches, a scan reports them as corrupt;
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from causeway.core.effects import Load, Persist
+from causeway.limits import PAGE_ROWS_MAX
 from causeway.store.base import LOCAL, Delete, GroupUsage, Page, Put, Store, Write
 from causeway.types import Duration, Instant
 
@@ -43,6 +45,8 @@ class RottingStore:
         self.image = image
         self.id = image.open()
         self.rotten: dict[tuple[bytes, bytes], None] = {}
+        self.page_rows = PAGE_ROWS_MAX
+        """Rows in one page; few, to make readers go on from page to page."""
 
     def open(self) -> int:
         """The storage's id."""
@@ -58,6 +62,8 @@ class RottingStore:
     def scan(self, group: bytes, start: bytes, stop: bytes, bytes_max: int) -> Page:
         """As the image, with rotten rows reported instead of returned."""
         page = self.image.scan(group, start, stop, bytes_max)
+        if len(page.rows) > self.page_rows:
+            page = Page(page.rows[: self.page_rows], page.corrupt, page.rows[self.page_rows].key)
         if not self.rotten:
             return page
         good = [row for row in page.rows if (group, row.key) not in self.rotten]
@@ -105,6 +111,7 @@ class Disk:
         self.instant = instant
         """`memory` durability: nothing waits for a disk."""
         self.commit_ns: Duration = 0
+        self.read_ns: Duration = 0
         self.jitter_ns: Duration = 0
         self.slow_until: Instant = 0
         self.slow_factor = 1
@@ -130,41 +137,44 @@ class Disk:
         self._life += 1
 
     def _next(self, driver: DiskDriver) -> None:
-        while self._waiting and isinstance(self._waiting[0], Load):
-            load = self._waiting.pop(0)
-            assert isinstance(load, Load)
-            page = self.store.scan(load.group, load.start, load.stop, load.bytes_max)
-            driver.loaded(load, page)
-        count = 0
-        for work in self._waiting:
-            if isinstance(work, Load):
-                break
-            count += 1
-        if not count:
-            return
-        batch = [work for work in self._waiting[:count] if isinstance(work, Persist)]
-        del self._waiting[:count]
+        while self._waiting and not self._busy:
+            first = self._waiting[0]
+            if isinstance(first, Load):
+                del self._waiting[0]
+                self._begin(driver, self.read_ns, lambda load=first: self._read(load, driver))  # type: ignore[misc]
+                continue
+            batch: list[Persist] = []
+            for work in self._waiting:
+                if isinstance(work, Load):
+                    break
+                batch.append(work)
+            del self._waiting[: len(batch)]
+            self._writing = batch
+            self._begin(driver, self.commit_ns, lambda: self._commit(driver))
+
+    def _begin(self, driver: DiskDriver, latency: Duration, act: Callable[[], None]) -> None:
+        """Do something after the time it takes; nothing else is done meanwhile."""
         if self.instant:
-            self._commit(batch, driver)
-            self._next(driver)
+            act()
             return
         self._busy = True
-        self._writing = batch
         life = self._life
-        driver.after(self._latency(driver.instant()), lambda: self._finish(driver, life))
+        latency += int(self.rng.random() * self.jitter_ns)
+        if driver.instant() < self.slow_until:
+            latency *= self.slow_factor
+        driver.after(latency, lambda: self._finish(driver, life, act))
 
-    def _finish(self, driver: DiskDriver, life: int) -> None:
-        if life != self._life:
-            return
-        batch, self._writing, self._busy = self._writing, [], False
-        self._commit(batch, driver)
-        self._next(driver)
+    def _finish(self, driver: DiskDriver, life: int, act: Callable[[], None]) -> None:
+        if life == self._life:
+            self._busy = False
+            act()
+            self._next(driver)
 
-    def _commit(self, batch: list[Persist], driver: DiskDriver) -> None:
+    def _read(self, load: Load, driver: DiskDriver) -> None:
+        driver.loaded(load, self.store.scan(load.group, load.start, load.stop, load.bytes_max))
+
+    def _commit(self, driver: DiskDriver) -> None:
+        batch, self._writing = self._writing, []
         self.store.commit([write for persist in batch for write in persist.writes])
         self.commits += 1
         driver.persisted(batch)
-
-    def _latency(self, now: Instant) -> Duration:
-        latency = self.commit_ns + int(self.rng.random() * self.jitter_ns)
-        return latency * self.slow_factor if now < self.slow_until else latency

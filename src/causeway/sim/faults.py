@@ -16,10 +16,13 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.limits import PAGE_ROWS_MAX
 from causeway.sim.network import Weather
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
@@ -55,6 +58,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     buffer_bytes: int = 1 << 20
     commit: Duration = MILLISECOND
     commit_jitter: Duration = MILLISECOND
+    page_rows: int = PAGE_ROWS_MAX
+    """Rows a scan returns at most at once."""
     turn_cost: Duration = 20 * MICROSECOND
     event_cost: Duration = 2 * MICROSECOND
     skew: Duration = 0
@@ -69,6 +74,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     down_max: Duration = 5 * SECOND
     disk_losses: float = 0.0
     rots: float = 0.0
+    rot_local: bool = False
+    """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without."""
+    roaming: bool = False
+    """A broker that restarts listens on another port."""
     partitions: float = 0.0
     partition_max: Duration = 5 * SECOND
     one_way: float = 0.3
@@ -142,12 +151,9 @@ def options_swarm(
     seed: int, *, brokers: int | None = None, clients: int | None = None, seconds: float | None = None
 ) -> Options:
     """Draw every option; each fault is left out in about half of the runs, so faults come alone and combined."""
-    rng = stream(seed, "options")
-    values: dict[str, object] = {"seed": seed}
-    _draw_cluster(rng, values)
-    _draw_world(rng, values)
-    _draw_faults(rng, values)
-    _draw_applications(rng, values)
+    values: dict[str, Any] = {name: draw(stream(seed, f"option/{name}")) for name, draw in RANGES.items()}
+    values["seed"] = seed
+    values["silence"] = max(values["silence"], 2 * values["heartbeat"])
     if brokers is not None:
         values["brokers"] = brokers
     if clients is not None:
@@ -163,91 +169,106 @@ def options_calm(seed: int, **values: object) -> Options:
     return msgspec.convert({"seed": seed, **values}, Options)
 
 
-def _log_uniform(rng: random.Random, low: int, high: int) -> int:
-    """Small and large values alike."""
-    return round(low * float((high / low) ** rng.random()))
+# What is drawn -------------------------------------------------------------------------------------------------
+Draw = Callable[[random.Random], Any]
 
 
-def _maybe(rng: random.Random, low: float, high: float, odds: float = 0.5) -> float:
-    return round(rng.uniform(low, high), 6) if rng.random() < odds else 0.0
+def among(*values: object) -> Draw:
+    """One of these; what is named twice is twice as likely."""
+    return lambda rng: rng.choice(values)
 
 
-def _draw_cluster(rng: random.Random, values: dict[str, object]) -> None:
-    values["brokers"] = rng.choice((1, 2, 3, 3, 4, 5, 5, 5, 6, 7, 9))
-    values["clients"] = rng.randint(2, 4)
-    values["safety"] = rng.randint(5, 20) * SECOND
-    values["copies"] = rng.choice((1, 2, 3, 3, 3, 3, 3, 5))
-    values["root_copies"] = rng.choice((1, 3, 3, 5, 5, 5))
-    values["durability"] = rng.choice(("disk", "disk", "disk", "disk", "memory"))
-    heartbeat = _log_uniform(rng, 100, 600) * MILLISECOND
-    values["heartbeat"] = heartbeat
-    values["silence"] = max(2 * heartbeat, _log_uniform(rng, 500, 3000) * MILLISECOND)
-    values["retry"] = _log_uniform(rng, 50, 500) * MILLISECOND
-    values["migrate_after"] = _log_uniform(rng, 200, 3000) * MILLISECOND
-    values["deliveries_max"] = rng.choice((1, 2, 5, 20))
-    values["window_bytes"] = _log_uniform(rng, 1 << 10, 1 << 20)
-    values["volatile_bytes_max"] = _log_uniform(rng, 1 << 14, 1 << 22)
-    values["stored_bytes_max"] = rng.choice((1 << 30, 1 << 30, 1 << 30, 1 << 17))
+def spread(low: int, high: int, unit: int = 1) -> Draw:
+    """Between the two, small and large values alike."""
+    return lambda rng: round(low * float((high / low) ** rng.random())) * unit
 
 
-def _draw_world(rng: random.Random, values: dict[str, object]) -> None:
-    values["latency"] = _log_uniform(rng, 50, 20_000) * MICROSECOND
-    values["jitter"] = _log_uniform(rng, 10, 20_000) * MICROSECOND
-    values["dial_timeout"] = _log_uniform(rng, 200, 4000) * MILLISECOND
-    values["buffer_bytes"] = _log_uniform(rng, 1 << 11, 1 << 22)
-    values["commit"] = _log_uniform(rng, 50, 10_000) * MICROSECOND
-    values["commit_jitter"] = _log_uniform(rng, 50, 10_000) * MICROSECOND
-    values["turn_cost"] = _log_uniform(rng, 5, 200) * MICROSECOND
-    values["event_cost"] = _log_uniform(rng, 1, 20) * MICROSECOND
-    values["skew"] = rng.choice((0, 0, SECOND, 60 * SECOND, 86_400 * SECOND))
-    values["drift_ppb"] = rng.choice((0, 0, 100_000, 5_000_000))
-    values["wire"] = rng.random() < 0.15
+def sometimes(low: float, high: float, odds: float = 0.5) -> Draw:
+    """Between the two with these odds, otherwise 0."""
+    return lambda rng: round(rng.uniform(low, high), 6) if rng.random() < odds else 0.0
 
 
-def _draw_faults(rng: random.Random, values: dict[str, object]) -> None:
-    values["loss"] = _maybe(rng, 0.0, 0.05)
-    values["duplicate"] = _maybe(rng, 0.0, 0.05)
-    values["reorder"] = _maybe(rng, 0.0, 0.10)
-    values["crashes"] = _maybe(rng, 2.0, 40.0, 0.6)
-    values["crash_group_max"] = rng.choice((1, 1, 2, 9))
-    values["down_max"] = _log_uniform(rng, 50, 8000) * MILLISECOND
-    values["disk_losses"] = _maybe(rng, 2.0, 20.0, 0.3)
-    values["rots"] = _maybe(rng, 5.0, 60.0, 0.3)
-    values["partitions"] = _maybe(rng, 2.0, 30.0)
-    values["partition_max"] = _log_uniform(rng, 100, 8000) * MILLISECOND
-    values["one_way"] = round(rng.random(), 3)
-    values["resets"] = _maybe(rng, 5.0, 120.0)
-    values["stops"] = _maybe(rng, 2.0, 20.0, 0.4)
-    values["stop_max"] = _log_uniform(rng, 100, 6000) * MILLISECOND
-    values["slow_links"] = _maybe(rng, 2.0, 20.0, 0.4)
-    values["slow_disks"] = _maybe(rng, 2.0, 20.0, 0.4)
-    values["joins"] = _maybe(rng, 2.0, 10.0, 0.4)
-    values["leaves"] = _maybe(rng, 2.0, 10.0, 0.4)
-    values["client_crashes"] = _maybe(rng, 2.0, 20.0, 0.4)
+def odds(probability: float) -> Draw:
+    """True with this probability."""
+    return lambda rng: rng.random() < probability
 
 
-def _draw_applications(rng: random.Random, values: dict[str, object]) -> None:
+def mix(rng: random.Random) -> tuple[str, ...]:
+    """Some workloads, at least one."""
     chosen = [name for name in WORKLOADS if rng.random() < 0.4]
-    values["workloads"] = tuple(chosen or [rng.choice(WORKLOADS)])
-    values["rate"] = round(_log_uniform(rng, 1, 25), 3)
-    values["burst"] = rng.choice((1, 2, 4, 16, 64))
-    values["letter_bytes"] = _log_uniform(rng, 50, 4000)
-    values["credit"] = rng.choice((1, 2, 8, 32, 256))
-    values["send_timeout"] = rng.choice((100_000, 100_000, 100_000, 20, 3)) * SECOND
+    return tuple(chosen or [rng.choice(WORKLOADS)])
 
 
-def _keep_claims(values: dict[str, object]) -> None:
+RANGES: dict[str, Draw] = {
+    # The product's settings
+    "brokers": among(1, 2, 3, 3, 4, 5, 5, 5, 6, 7, 9),
+    "copies": among(1, 2, 3, 3, 3, 3, 3, 5),
+    "root_copies": among(1, 3, 3, 5, 5, 5),
+    "durability": among("disk", "disk", "disk", "disk", "memory"),
+    "heartbeat": spread(100, 600, MILLISECOND),
+    "silence": spread(500, 3000, MILLISECOND),
+    "retry": spread(50, 500, MILLISECOND),
+    "migrate_after": spread(200, 3000, MILLISECOND),
+    "deliveries_max": among(1, 2, 5, 20),
+    "window_bytes": spread(1 << 10, 1 << 20),
+    "volatile_bytes_max": spread(1 << 14, 1 << 22),
+    "stored_bytes_max": among(1 << 30, 1 << 30, 1 << 30, 1 << 17),
+    # The world
+    "safety": lambda rng: rng.randint(5, 20) * SECOND,
+    "latency": spread(50, 20_000, MICROSECOND),
+    "jitter": spread(10, 20_000, MICROSECOND),
+    "dial_timeout": spread(200, 4000, MILLISECOND),
+    "buffer_bytes": spread(1 << 11, 1 << 22),
+    "commit": spread(50, 10_000, MICROSECOND),
+    "commit_jitter": spread(50, 10_000, MICROSECOND),
+    "page_rows": among(1, 3, 10, 100, PAGE_ROWS_MAX, PAGE_ROWS_MAX),
+    "turn_cost": spread(5, 200, MICROSECOND),
+    "event_cost": spread(1, 20, MICROSECOND),
+    "skew": among(0, 0, SECOND, 60 * SECOND, 86_400 * SECOND),
+    "drift_ppb": among(0, 0, 100_000, 5_000_000),
+    "wire": odds(0.15),
+    # Faults
+    "loss": sometimes(0.0, 0.05),
+    "duplicate": sometimes(0.0, 0.05),
+    "reorder": sometimes(0.0, 0.10),
+    "crashes": sometimes(2.0, 40.0, 0.6),
+    "crash_group_max": among(1, 1, 2, 9),
+    "down_max": spread(50, 8000, MILLISECOND),
+    "disk_losses": sometimes(2.0, 20.0, 0.3),
+    "rots": sometimes(5.0, 60.0, 0.3),
+    "rot_local": odds(0.3),
+    "roaming": odds(0.2),
+    "partitions": sometimes(2.0, 30.0),
+    "partition_max": spread(100, 8000, MILLISECOND),
+    "one_way": lambda rng: round(rng.random(), 3),
+    "resets": sometimes(5.0, 120.0),
+    "stops": sometimes(2.0, 20.0, 0.4),
+    "stop_max": spread(100, 6000, MILLISECOND),
+    "slow_links": sometimes(2.0, 20.0, 0.4),
+    "slow_disks": sometimes(2.0, 20.0, 0.4),
+    "joins": sometimes(2.0, 10.0, 0.4),
+    "leaves": sometimes(2.0, 10.0, 0.4),
+    "client_crashes": sometimes(2.0, 20.0, 0.4),
+    # What applications do
+    "clients": lambda rng: rng.randint(2, 4),
+    "workloads": mix,
+    "rate": spread(1, 25),
+    "burst": among(1, 2, 4, 16, 64),
+    "letter_bytes": spread(50, 4000),
+    "credit": among(1, 2, 8, 32, 256),
+    "send_timeout": among(*(seconds * SECOND for seconds in (100_000, 100_000, 100_000, 20, 3))),
+}
+"""How each option is drawn, each from a generator of its own: a new one changes none of the others."""
+
+
+def _keep_claims(values: dict[str, Any]) -> None:
     """Switch off what the atlas excludes for the other options drawn."""
-    copies, brokers = values["copies"], values["brokers"]
-    assert isinstance(copies, int) and isinstance(brokers, int)
-    root_copies = values["root_copies"]
-    assert isinstance(root_copies, int)
-    spare = min(copies, root_copies) >= 3 and brokers >= 4
+    brokers, fewest = values["brokers"], min(values["copies"], values["root_copies"])
+    spare = fewest >= 3 and brokers >= 4
+    memory = values["durability"] == "memory"
     if not spare:
         values["disk_losses"] = 0.0
-    if values["durability"] == "memory":
-        values["rots"] = 0.0
-        if not spare:
-            values["crashes"] = 0.0
-    if min(copies, root_copies) < 2 or brokers < 2 or values["disk_losses"]:
+    if memory and not spare:
+        values["crashes"] = 0.0
+    if memory or fewest < 2 or brokers < 2 or values["disk_losses"]:
         values["rots"] = 0.0

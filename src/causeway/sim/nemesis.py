@@ -151,7 +151,7 @@ class Nemesis:
             self._rot_victim = self._pick()
         victim = self._rot_victim
         if victim is not None and victim.store is not None:
-            spoiled = victim.store.rot(self._rng, local=False)
+            spoiled = victim.store.rot(self._rng, local=self.options.rot_local)
             if spoiled is not None:
                 self._count(f"rot on {victim.name} {spoiled[0].hex()} {spoiled[1].hex()}")
 

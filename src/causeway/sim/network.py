@@ -123,6 +123,10 @@ class Network:
         """From now on dials to the address reach this process."""
         self._listeners[address] = process
 
+    def abandon(self, address: tuple[str, int]) -> None:
+        """Dials to the address are refused from now on."""
+        self._listeners.pop(address, None)
+
     def dial(self, process: Process, dial: Dial) -> None:
         """Begin to open a connection."""
         assert dial.conn % 2 == 1, f"{process.name} dials with an even number {dial.conn}"

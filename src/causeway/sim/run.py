@@ -207,7 +207,8 @@ class SimRun:
         disk = None
         if store is not None:
             disk = Disk(store, stream(options.seed, f"disk/{purpose}"), instant=False)
-            disk.commit_ns, disk.jitter_ns = options.commit, options.commit_jitter
+            disk.commit_ns, disk.read_ns, disk.jitter_ns = options.commit, options.commit // 4, options.commit_jitter
+            store.page_rows = options.page_rows
         application.start(config, stream(options.seed, f"session/{purpose}"), self.cluster.clock(), disk)
 
     def mailbox(self, name: str) -> str:

@@ -152,6 +152,13 @@ class Process:
         self.world.journal.note(f"{self.world.now} {self.index} start {self.life}")
         self.poke()
 
+    def move(self, address: tuple[str, int]) -> None:
+        """Listen elsewhere in the next life; nobody answers at the old address any more."""
+        assert self.machine is None
+        assert self.address is not None
+        self.world.network.abandon(self.address)
+        self.address = address
+
     def crash(self, *, noticed: bool) -> None:
         """End at once. `noticed`: the operating system lives on and closes the connections."""
         assert self.machine is not None

@@ -1,6 +1,7 @@
-"""A cluster of real brokers for tests: processes on free ports, killed, paused and restarted at will.
+"""A cluster of real brokers for users' tests: processes on free ports, killed, paused and restarted at will.
 
-Owns: the processes it started and their directory. Every call has a bound; nothing is left behind by `stop`.
+Owns: their directory, when it is a temporary one. The processes are `causeway.local.cluster`'s; this waits for it,
+with or without a running event loop. Every call has a bound; nothing is left behind by `stop`.
 
     with LocalCluster(brokers=3) as cluster:               # or: async with
         bus = causeway.connect(cluster.url, name="test")
@@ -10,108 +11,53 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, TypeVar
 
-import msgspec
+from causeway.errors import ConfigError
+from causeway.local import runfile
+from causeway.local.cluster import START_SECONDS_MAX, ProcessCluster
+from causeway.local.pids import ProcessId
+from causeway.local.plan import plan
 
-from causeway.core.messages import PROTOCOL_VERSION, Hello, Message, StatusReply, StatusRequest, Welcome
-from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, TransportError
-from causeway.wire.codec import decode_head, encode_frame
-from causeway.wire.frame import FrameReader
-
-HOST: Final = "127.0.0.1"
-START_SECONDS_MAX: Final = 30.0
-STOP_SECONDS_MAX: Final = 10.0
-ASK_SECONDS_MAX: Final = 2.0
-POLL_SECONDS: Final = 0.02
+T = TypeVar("T")
 
 
 class LocalBroker:
     """One broker of a LocalCluster."""
 
-    def __init__(self, name: str, directory: Path) -> None:
+    def __init__(self, name: str, cluster: ProcessCluster) -> None:
         self.name = name
-        self.port = 0
-        self.process: subprocess.Popen[bytes] | None = None
-        self.paused = False
-        self._directory = directory
+        self._cluster = cluster
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 before its first start."""
+        return self._cluster.entry(self.name).port
+
+    @property
+    def process(self) -> ProcessId | None:
+        """Its process; None when it was killed, stopped or never started."""
+        return self._cluster.entry(self.name).process
 
     @property
     def running(self) -> bool:
         """Whether its process lives (paused or not)."""
-        return self.process is not None and self.process.poll() is None
+        return self._cluster.entry(self.name).running
+
+    @property
+    def paused(self) -> bool:
+        """Whether it was frozen."""
+        return self.name in self._cluster.paused
 
     @property
     def log(self) -> Path:
         """What it wrote."""
-        return self._directory / f"{self.name}.log"
-
-    def start(self, options: list[str]) -> None:
-        """Start the process; `wait_bound` says when it listens."""
-        command = [sys.executable, "-P", "-m", "causeway", "broker", "--json", "--name", self.name]
-        command += ["--host", HOST, "--port", str(self.port), *options]
-        with self._out.open("wb") as out, self.log.open("ab") as log:
-            # A session of its own: Ctrl-C in the terminal is the test's to handle.
-            self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True
-            )
-        self.paused = False
-
-    def wait_bound(self, deadline: float) -> None:
-        """Until it has said on which port it listens. Raises with the end of its log."""
-        while True:
-            line, newline, _ = self._out.read_bytes().partition(b"\n")
-            if newline:
-                said = msgspec.json.decode(line, type=dict[str, Any])
-                if said.get("event") == "ready":
-                    self.port = int(said["port"])
-                    return
-            if not self.running:
-                raise TransportError(f"broker {self.name} ended at once: {self._last_words()}")
-            if time.monotonic() > deadline:
-                raise DeadlineExceeded(f"broker {self.name} does not listen: {self._last_words()}")
-            time.sleep(POLL_SECONDS)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to our own child."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(number)
-
-    def kill(self) -> None:
-        """SIGKILL, as a power failure would."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.process = None
-        self.paused = False
-
-    def ask(self, request: Message, wanted: type[Message]) -> tuple[Message, bytes]:
-        """One question over a connection of its own. Raises OSError or CausewayError."""
-        with socket.create_connection((HOST, self.port), timeout=ASK_SECONDS_MAX) as connection:
-            connection.sendall(encode_frame(Hello(PROTOCOL_VERSION, "local-cluster", 1)) + encode_frame(request))
-            reader = FrameReader()
-            while data := connection.recv(65_536):
-                for head, body in reader.feed(data):
-                    message = decode_head(head)
-                    if isinstance(message, wanted):
-                        return message, body
-        raise TransportError(f"broker {self.name} closed the connection")
-
-    @property
-    def _out(self) -> Path:
-        return self._directory / f"{self.name}.out"
-
-    def _last_words(self) -> str:
-        lines = (*self._out.read_text().splitlines(), *self.log.read_text().splitlines())
-        return " | ".join(lines[-3:]) or "it said nothing"
+        return self._cluster.log(self.name)
 
 
 class LocalCluster:
@@ -121,130 +67,80 @@ class LocalCluster:
         brokers: how many.
         durability: "memory" (fast) or "disk" (acknowledged messages survive SIGKILL of every broker).
         copies: K, brokers that hold a mailbox.
-        data: a directory to keep; None for a temporary one that `stop` removes.
+        data: a directory to keep, whose cluster is resumed; None for a temporary one that `stop` removes.
     """
 
     def __init__(
         self, brokers: int = 3, *, durability: str = "memory", copies: int = 3, data: str | Path | None = None
     ) -> None:
-        if type(brokers) is not int or not 1 <= brokers <= 64:
-            raise ConfigError("brokers", brokers, "must lie in 1..64")
-        if durability not in ("memory", "disk"):
-            raise ConfigError("durability", durability, "must be 'memory' or 'disk'")
-        self._durability = durability
-        self._copies = copies
+        found = None if data is None else runfile.load(Path(data))
+        run = plan(found, brokers=brokers, durability=durability, copies=copies, prefix="b")
         self._temporary = data is None
-        self._directory = Path(tempfile.mkdtemp(prefix="causeway-")) if data is None else Path(data)
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._formed = False
-        self.brokers = [LocalBroker(f"b{number}", self._directory) for number in range(1, brokers + 1)]
+        directory = Path(tempfile.mkdtemp(prefix="causeway-")) if data is None else Path(data).absolute()
+        runfile.prepare_data_dir(directory)
+        self._cluster = ProcessCluster(directory, run)
+        self.brokers = [LocalBroker(name, self._cluster) for name in self._cluster.names]
 
     @property
     def url(self) -> str:
         """How clients reach it; names every broker."""
-        return "causeway://" + ",".join(f"{HOST}:{broker.port}" for broker in self.brokers if broker.port)
+        return self._cluster.url
 
     # Life ------------------------------------------------------------------------------------------------------
     def start(self) -> None:
         """Start every broker and wait until all have joined. Raises with a broker's last words."""
-        deadline = time.monotonic() + START_SECONDS_MAX
         try:
-            for broker in self.brokers:
-                broker.start(self._options(broker))
-                broker.wait_bound(deadline)
-            self.wait_settled(deadline - time.monotonic())
-            self._formed = True
+            _wait(self._start())
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Stop every broker (SIGKILL after a while) and remove what is temporary; idempotent."""
-        for broker in self.brokers:
-            broker.signal(signal.SIGCONT)
-            broker.signal(signal.SIGTERM)
-        deadline = time.monotonic() + STOP_SECONDS_MAX
-        while any(broker.running for broker in self.brokers) and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
-        for broker in self.brokers:
-            broker.kill()
+        if self._cluster.data.exists():
+            _wait(self._cluster.stop())
         if self._temporary:
-            shutil.rmtree(self._directory, ignore_errors=True)
+            shutil.rmtree(self._cluster.data, ignore_errors=True)
 
     def wait_settled(self, seconds_max: float = START_SECONDS_MAX) -> None:
-        """Until every running broker has joined and knows all others. Raises DeadlineExceeded."""
-        deadline = time.monotonic() + seconds_max
-        waiting = [broker for broker in self.brokers if broker.running]
-        expected = len(waiting) - 1
-        while waiting:
-            broker = waiting[0]
-            if not broker.running:
-                raise TransportError(f"broker {broker.name} has ended; see {broker.log}")
-            if self._has_joined(broker, expected):
-                waiting.pop(0)
-            elif time.monotonic() > deadline:
-                raise DeadlineExceeded(f"broker {broker.name} did not join in time; see {broker.log}")
-            else:
-                time.sleep(POLL_SECONDS)
+        """Until every running broker has joined and any one of them may die. Raises DeadlineExceeded."""
+        _wait(self._cluster.wait_active(seconds_max))
 
     # Trouble ---------------------------------------------------------------------------------------------------
     def kill(self, index: int) -> None:
         """SIGKILL one broker."""
-        self.brokers[index].kill()
+        _wait(self._cluster.kill(self.brokers[index].name))
 
     def restart(self, index: int) -> None:
         """Start a killed broker again, on its port and with its data; returns when it has joined."""
         broker = self.brokers[index]
         if broker.running:
             raise ConfigError("index", index, "is running; kill it first")
-        deadline = time.monotonic() + START_SECONDS_MAX
-        broker.start(self._options(broker))
-        broker.wait_bound(deadline)
-        self.wait_settled(deadline - time.monotonic())
+        _wait(self._restart(broker.name))
 
     def restart_all(self) -> None:
         """Start every killed broker again; returns when all have joined."""
-        deadline = time.monotonic() + START_SECONDS_MAX
-        missing = [broker for broker in self.brokers if not broker.running]
-        for broker in missing:
-            broker.start(self._options(broker))
-        for broker in missing:
-            broker.wait_bound(deadline)
-        self.wait_settled(deadline - time.monotonic())
+        _wait(self._start())
 
     def pause(self, index: int) -> None:
         """Freeze one broker (SIGSTOP): it keeps its connections and says nothing."""
-        self.brokers[index].signal(signal.SIGSTOP)
-        self.brokers[index].paused = True
+        self._cluster.pause(self.brokers[index].name)
 
     def resume(self, index: int) -> None:
         """Let a frozen broker go on."""
-        self.brokers[index].signal(signal.SIGCONT)
-        self.brokers[index].paused = False
+        self._cluster.resume(self.brokers[index].name)
 
     def status(self, index: int) -> dict[str, Any]:
         """What one broker says about itself."""
-        _, body = self.brokers[index].ask(StatusRequest(1), StatusReply)
-        return msgspec.json.decode(body, type=dict[str, Any])
+        return _wait(self._cluster.status(self.brokers[index].name))
 
-    def _options(self, broker: LocalBroker) -> list[str]:
-        options = ["--durability", self._durability, "--copies", str(self._copies)]
-        if self._durability == "disk":
-            options += ["--data", str(self._directory / broker.name)]
-        for other in self.brokers:
-            if other is not broker and other.port:
-                options += ["--seed", f"{HOST}:{other.port}"]
-        if broker is self.brokers[0] and not self._formed:
-            options.append("--founder")
-        return options
+    async def _start(self) -> None:
+        await self._cluster.start()
+        await self._cluster.wait_active()
 
-    def _has_joined(self, broker: LocalBroker, peers: int) -> bool:
-        try:
-            welcome, _ = broker.ask(StatusRequest(1), Welcome)
-        except (OSError, CausewayError):
-            return False
-        assert isinstance(welcome, Welcome)
-        return welcome.ready and len(welcome.others) >= peers
+    async def _restart(self, name: str) -> None:
+        await self._cluster.restart(name)
+        await self._cluster.wait_active()
 
     # Context managers ------------------------------------------------------------------------------------------
     def __enter__(self) -> LocalCluster:
@@ -264,3 +160,19 @@ class LocalCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.to_thread(self.stop)
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """Do it now, in a loop of its own: in this thread, or in another when this one runs a loop already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _run(work)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_run, work).result()
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    # With a factory the Runner does not replace the event loop that the test's thread may have set.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(work)

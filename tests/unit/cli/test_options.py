@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from causeway.cli import runfile
 from causeway.cli.options import parse_address, resolve_url
-from causeway.cli.runfile import BrokerEntry, RunFile
 from causeway.errors import ConfigError
+from causeway.local import runfile
+from causeway.local.runfile import BrokerEntry, RunFile
 
 
 @pytest.mark.parametrize("text", ["a", ":1", "a:", "a:0", "a:65536", "a:-1", "a:one"])

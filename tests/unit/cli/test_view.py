@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from causeway.cli.view import BrokerLine, broker_line, busiest, merge, owned_by, settled
+from causeway.cli.view import BrokerLine, broker_line, busiest, merge, owned_by
 
 
 def _report(
@@ -80,20 +80,6 @@ def test_broker_line_tells_owned_from_copied() -> None:
     groups = [_group("a", 1, serving=True), _group("b", 1, serving=False), _group("b", 1, serving=False)]
     line = broker_line(_report("a", groups=groups), address="h:1")
     assert (line.owned, line.copies) == (1, 2)
-
-
-def _root(members: list[str], *, epoch: int = 1, incomplete: list[str] | None = None) -> dict[str, Any]:
-    return {"name": "causeway/root", "epoch": epoch, "members": members, "incomplete": incomplete or []}
-
-
-def test_cluster_is_settled_once_all_are_active_and_the_directory_lies_on_all_of_them() -> None:
-    young = {name: _report(name, groups=[_root(["a"])]) for name in "ab"}
-    copying = {name: _report(name, groups=[_root(["a", "b"], epoch=2, incomplete=["b"])]) for name in "ab"}
-    done = {"a": _report("a", groups=[_root(["a", "b"], epoch=3)]), "b": _report("b", groups=[_root(["a"])])}
-    assert [settled(reports, 2) for reports in (young, copying, done)] == [False, False, True]
-    assert not settled(done, 3)
-    assert not settled({**done, "c": _report("c") | {"active": False}}, 3)
-    assert not settled({"a": _report("a")}, 1)
 
 
 def test_busiest_is_who_took_and_stored_most() -> None:

@@ -86,3 +86,30 @@ def test_slow_disk_takes_longer_until_the_spell_ends() -> None:
     assert recorder.events == []
     world.run(200_000_000)
     assert recorder.events == [Persisted(1)]
+
+
+def test_scan_ends_after_a_few_rows_and_says_where_to_go_on() -> None:
+    store = make_disk().store
+    store.commit([put(bytes([n])) for n in range(5)])
+    store.page_rows = 2
+    found: list[bytes] = []
+    start: bytes | None = b""
+    while start is not None:
+        page = store.scan(GROUP, start, b"", 1000)
+        assert len(page.rows) <= 2
+        found += [row.key for row in page.rows]
+        start = page.next
+    assert found == [bytes([n]) for n in range(5)]
+
+
+def test_load_takes_time_and_keeps_its_place_among_commits() -> None:
+    world, disk = make_world(), make_disk(commit_ns=1_000_000)
+    disk.read_ns = 50_000_000
+    process, recorder = start(world, "a", disk=disk)
+    act(process, persists=[Persist([put(b"a")], (), 1)], loads=[Load(2, GROUP, b"", b"", 1000)])
+    world.run(world.now + 10_000_000)
+    act(process, persists=[Persist([put(b"b")], (), 3)])
+    world.run(world.now + 20_000_000)
+    assert recorder.events == [Persisted(1)]
+    world.run(world.now + 100_000_000)
+    assert [type(event) for event in recorder.events] == [Persisted, Loaded, Persisted]

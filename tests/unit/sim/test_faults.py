@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.sim.faults import WORKLOADS, options_calm, options_swarm, stream
+from causeway.sim.faults import RANGES, WORKLOADS, options_calm, options_swarm, stream
 from causeway.sim.workloads.catalogue import CATALOGUE
 from causeway.types import SECOND
 
@@ -12,8 +12,9 @@ def test_swarm_draws_the_same_options_for_the_same_seed_and_others_for_others() 
     assert len({tuple(options_swarm(seed).lines()) for seed in range(50)}) == 50
 
 
-def test_swarm_prints_every_option() -> None:
+def test_swarm_draws_and_prints_every_option() -> None:
     options = options_swarm(3)
+    assert {*RANGES, "seed", "patience"} == set(options.__struct_fields__)
     assert [line.split("=")[0] for line in options.lines()] == list(options.__struct_fields__)
 
 

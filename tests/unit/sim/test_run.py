@@ -31,7 +31,7 @@ def small(**options: object) -> Options:
 def test_calm_run_ends_well_and_tells_what_it_saw() -> None:
     verdict = SimRun(small()).run()
     assert (verdict.ending, verdict.code, verdict.evidence) == ("ok", 0, "")
-    assert verdict.observations["acknowledged"] == verdict.observations["sent"] > 0
+    assert verdict.observations["delivered"] == verdict.observations["sent"] > 0
     assert verdict.options["brokers"] == 3
 
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from causeway.errors import ConfigError, TransportError
+from causeway.errors import CausewayError, ConfigError
 from causeway.testing import LocalCluster
 
 
 @pytest.mark.parametrize(
     ("field", "options"),
-    [("brokers", {"brokers": 0}), ("brokers", {"brokers": "3"}), ("durability", {"durability": "tape"})],
+    [
+        ("brokers", {"brokers": 0}),
+        ("brokers", {"brokers": "3"}),
+        ("durability", {"durability": "tape"}),
+        ("copies", {"copies": 99}),
+    ],
 )
 def test_bad_cluster_is_refused_by_name(field: str, options: dict[str, object]) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -21,8 +26,9 @@ def test_bad_cluster_is_refused_by_name(field: str, options: dict[str, object]) 
 
 
 def test_broker_that_does_not_start_is_quoted_and_nothing_is_left(tmp_path: Path) -> None:
-    cluster = LocalCluster(brokers=2, copies=99, data=tmp_path)
-    with pytest.raises(TransportError, match=r"b1 ended at once.*copies"):
+    (tmp_path / "b1").write_text("where its store should be")
+    cluster = LocalCluster(brokers=2, durability="disk", data=tmp_path)
+    with pytest.raises(CausewayError, match=r"b1: .*data"):
         cluster.start()
     assert not any(broker.running for broker in cluster.brokers)
 
@@ -36,8 +42,48 @@ def test_cluster_starts_is_hurt_and_stops(tmp_path: Path) -> None:
         assert [broker.running for broker in cluster.brokers] == [True, False]
         with pytest.raises(ConfigError, match="is running"):
             cluster.restart(0)
+        cluster.wait_settled()
         cluster.pause(0)
+        assert cluster.brokers[0].paused
         cluster.resume(0)
+        assert not cluster.brokers[0].paused
+        cluster.restart(1)
+        assert [broker.running for broker in cluster.brokers] == [True, True]
+        cluster.pause(1)
     assert not any(broker.running for broker in cluster.brokers)
     assert not directory.exists()
     cluster.stop()
+
+
+@pytest.mark.parametrize("durability", ["memory", "disk"])
+def test_founder_that_comes_back_joins_the_others_instead_of_founding_again(durability: str) -> None:
+    with LocalCluster(brokers=3, durability=durability) as cluster:
+        cluster_id = cluster.status(0)["cluster"]
+        cluster.kill(0)
+        cluster.restart(0)
+        assert "--founder" not in _command_line(cluster, 0)
+        assert [cluster.status(index)["cluster"] for index in range(3)] == [cluster_id] * 3
+
+
+async def test_cluster_whose_memory_is_gone_begins_anew_whoever_comes_first() -> None:
+    """Called from a running event loop, too: the calls block, as they do elsewhere."""
+    async with LocalCluster(brokers=2) as cluster:
+        for index in (0, 1):
+            cluster.kill(index)
+        cluster.restart(1)
+        cluster.restart(0)
+        assert ["--founder" in _command_line(cluster, index) for index in (0, 1)] == [False, True]
+        assert cluster.status(0)["cluster"] == cluster.status(1)["cluster"]
+
+
+def test_kept_directory_is_resumed(tmp_path: Path) -> None:
+    with LocalCluster(brokers=1, durability="disk", data=tmp_path) as cluster:
+        url, cluster_id = cluster.url, cluster.status(0)["cluster"]
+    with LocalCluster(brokers=1, durability="disk", data=tmp_path) as cluster:
+        assert (cluster.url, cluster.status(0)["cluster"]) == (url, cluster_id)
+
+
+def _command_line(cluster: LocalCluster, index: int) -> list[str]:
+    process = cluster.brokers[index].process
+    assert process is not None
+    return Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")

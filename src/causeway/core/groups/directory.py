@@ -114,6 +114,11 @@ class Directory:
         group.tenure.entered = True
         self._report(turn, group.key, Enter(group.key, group.config))
 
+    def drop_report(self, key: Key) -> None:
+        """Somebody else owns the group: what we had to say of it is stale."""
+        if self._reports.pop(key, None) is not None:
+            self._r.deadlines.cancel(("enter", key))
+
     def report_end(self, turn: Turn, key: Key, config: Config) -> None:
         """Tell the directory that a group has ended."""
         self._report(turn, key, Enter(key, config, True))
@@ -208,7 +213,8 @@ class Directory:
         if not self._answering(turn, peer):
             return
         entry = self._entries.get(head.group)
-        stale = entry is not None and (entry.born, entry.epoch) >= (head.config.born, head.config.epoch)
+        # Every group was born here: whoever reports one we do not know reports one that has ended.
+        stale = entry is None or (entry.born, entry.epoch) >= (head.config.born, head.config.epoch)
         if (stale and not head.retired) or (head.retired and (entry is None or entry.born > head.config.born)):
             if head.group not in self._by_key:
                 self._r.send(turn, peer.id, Entered(head.group, head.config.epoch))

@@ -14,11 +14,18 @@ from causeway.core.events import PageLoaded
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
 from causeway.core.groups.loading import CHUNK_BYTES, Loading, Purpose, bulk_interval, other_interval
-from causeway.core.groups.membership import Membership, void_row
+from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
+from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, Tenure, decode_meta, decode_position, is_quorum, majority, member_of
+from causeway.core.groups.state import (
+    Tenure,
+    described,
+    is_quorum,
+    majority,
+    member_of,
+)
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Accept,
@@ -46,7 +53,7 @@ from causeway.core.messages import (
     Resolved,
 )
 from causeway.core.ports import Links, Ring
-from causeway.store.base import LOCAL, Delete, Page, Put, Row, Write
+from causeway.store.base import Page, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
 
@@ -84,7 +91,11 @@ class Groups:
 
     def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
         """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
-        return self._replication.append(turn, self._r.groups[group], writes, span)
+        ticket = self._replication.append(turn, self._r.groups[group], writes, span)
+        if self._loading.repairing(group):
+            self._loading.supersede(turn, group, writes)
+            self._settle(turn)
+        return ticket
 
     def blocked(self, group: Key) -> str | None:
         """Why nobody can acknowledge for the group now, as far as can be seen from here; None if somebody may."""
@@ -138,6 +149,8 @@ class Groups:
             return
         if group not in self._r.groups and not self._r.has_left(group, config):
             self._membership.on_chosen(turn, self._r.me, Chosen(group, config))
+        # Perhaps the news that a later epoch is ours was lost: ask whom we take for the owner.
+        self._r.deadlines.set_if_unset(("doubt", group), turn.now + self._r.settings.retry // 4)
         self._r.touch(group)
         self._settle(turn)
 
@@ -145,7 +158,7 @@ class Groups:
         """End a group we own, rows and all; OwnershipLost with a memberless configuration follows."""
         known = self._r.groups.get(group)
         if known is not None and known.tenure is not None:
-            known.ending = True
+            known.tenure.ending = True
             self._r.touch(group)
             self._settle(turn)
 
@@ -169,35 +182,20 @@ class Groups:
         """Whether no group depends on us (any more)."""
         return all(g.member(self._r.me.id) is None for g in self._r.groups.values())
 
+    def fellows(self) -> list[Peer]:
+        """Brokers that share a group with us."""
+        found = {m.peer.id: m.peer for g in self._r.groups.values() for m in g.config.members}
+        return [peer for peer in found.values() if peer.id != self._r.me.id]
+
+    @property
+    def alone(self) -> bool:
+        """Whether every group is ours alone."""
+        return all(len(g.config.members) == 1 for g in self._r.groups.values())
+
     # Beginning -------------------------------------------------------------------------------------------------
     def start(self, turn: Turn, page: Page) -> None:
         """Take up the groups our store remembers; `page` holds all LOCAL rows."""
-        r = self._r
-        rows = {row.key: row.value for row in page.rows}
-        for key, value in rows.items():
-            if key[:1] == b"v":
-                r.void[Key(key[1:])] = int.from_bytes(value, "big")
-            elif key[:1] == b"x":
-                r.left[Key(key[1:])] = decode_position(value)
-        for key in page.corrupt:
-            if key[:1] in (b"g", b"p") and len(key) == 17:
-                token = r.rng.getrandbits(62) + 1
-                r.void[Key(key[1:])] = token
-                r.persist_silently(turn, [Delete(LOCAL, b"g" + key[1:]), void_row(Key(key[1:]), token)])
-        for key, value in rows.items():
-            group_key = Key(key[1:])
-            if key[:1] != b"g" or b"p" + group_key not in rows or b"g" + group_key in page.corrupt:
-                continue
-            group = Group(group_key, decode_meta(value), decode_position(rows[b"p" + group_key]))
-            r.groups[group_key] = group
-            r.learn(group_key, group.config)
-            for member in group.config.members:
-                r.pin(member.peer.id)
-            if group.config.owner == r.me.id:
-                # What we held in memory is gone: only a new epoch makes us owner again.
-                r.deadlines.set(("takeover", group_key), turn.now)
-            else:
-                r.deadlines.set(("audit", group_key), turn.now)
+        recover(turn, self._r, page)
         self._settle(turn)
 
     def found(self, turn: Turn) -> None:
@@ -312,7 +310,7 @@ class Groups:
                 self._replication.retry(turn, group)
             elif what == "repair":
                 self._loading.on_repair_deadline(turn, key)
-            elif what == "audit":
+            elif what in ("audit", "doubt"):
                 self._policy.audit(turn, group)
             elif group.attempt is None:  # takeover, fenced, migrate
                 if what == "migrate":
@@ -342,11 +340,14 @@ class Groups:
         if group is None or group.tenure is None:
             return
         if broker is None:
+            self._taking.pop(key, None)
+            group.tenure.take += 1  # pages of an earlier attempt must not mix with those of this one
             self._loading.load(turn, ("take", key, _mark(group.tenure)), *other_interval(), 1 << 40)
             return
         transfer = group.tenure.transfers.get(broker)
         if transfer is not None and not transfer.loading:
             transfer.since.clear()
+            transfer.since_bytes = 0
             transfer.loading = self._loading.load(turn, ("chunk", key, broker), transfer.start, b"", CHUNK_BYTES)
 
     def _use(self, turn: Turn, purpose: Purpose, token: int, page: Page) -> None:
@@ -360,9 +361,12 @@ class Groups:
         if whose != _mark(group.tenure):
             return
         if what == "take":
-            self._taking[key] = page.rows
-            limit = self._r.settings.window_bytes
-            self._loading.load(turn, ("bulk", key, whose), *bulk_interval(), limit)
+            self._taking.setdefault(key, []).extend(page.rows)
+            if page.next is not None:
+                # A store answers in pages of its own; an owner that misses a row would answer wrongly.
+                self._loading.load(turn, purpose, page.next, other_interval()[1], 1 << 40)
+                return
+            self._loading.load(turn, ("bulk", key, whose), *bulk_interval(), self._r.settings.window_bytes)
         elif what == "bulk" and not group.tenure.loaded:
             self._replication.loaded(turn, group, page.rows + self._taking.pop(key, []), page.next)
             self._r.touch(key)
@@ -371,21 +375,13 @@ class Groups:
 
     def statistics(self) -> list[dict[str, object]]:
         """One entry per group we are a member of."""
+        lost, may_append = self._loading.lost, self._replication.may_append
         return [
-            {
-                "name": g.config.name,
-                "epoch": g.config.epoch,
-                "owner": next(m.peer.name for m in g.config.members if m.peer.id == g.config.owner),
-                "members": [m.peer.name for m in g.config.members],
-                "incomplete": [m.peer.name for m in g.config.members if m.peer.id in g.config.incomplete],
-                "serving": self._replication.may_append(g),
-                "seq": g.position[1],
-                "blocked": self.blocked(g.key),
-            }
+            described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0))
             for g in self._r.groups.values()
         ]
 
 
 def _mark(tenure: Tenure) -> bytes:
-    """Which ownership a load belongs to."""
-    return tenure.lineage.to_bytes(8, "big")
+    """Which ownership, and which attempt to take it up, a load belongs to."""
+    return tenure.lineage.to_bytes(8, "big") + tenure.take.to_bytes(8, "big")

@@ -6,6 +6,7 @@ Must not know: what the rows are read for (the purpose is handed back with them)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -16,10 +17,14 @@ from causeway.core.groups.state import END, Group
 from causeway.core.machine import Turn
 from causeway.core.messages import Fetch, Fetched
 from causeway.store.base import Page, Put, Row, Write
+from causeway.trace import Step, TraceRecord
 from causeway.types import BrokerId, Key, Peer
 
-FETCH_KEYS_MAX = 512
-CHUNK_BYTES = 1 << 20
+FETCH_KEYS_MAX = 64
+FETCH_BYTES_MAX = 4 << 20
+"""A Fetch and its answer must fit frames; what does not is asked for again."""
+
+CHUNK_BYTES = 1 << 18
 BULK = b"b"
 """Rows under this prefix are a group's bulk: an owner reads them page by page, all others at once."""
 
@@ -37,8 +42,14 @@ class Repair:
     purpose: Purpose
     token: int
     page: Page
-    missing: dict[bytes, None]
-    asked: dict[BrokerId, None]
+    missing: dict[bytes, dict[BrokerId, None]]
+    """Damaged rows, with the members that may hold them and have not denied it."""
+    asking: dict[BrokerId, tuple[bytes, ...]] = field(default_factory=dict)
+
+    @property
+    def hopeless(self) -> bool:
+        """Nobody is left to ask for anything (also when nothing is missing)."""
+        return not any(self.missing.values())
 
 
 @dataclass(slots=True)
@@ -47,8 +58,11 @@ class Serving:
 
     to: BrokerId
     epoch: int
+    keys: tuple[bytes, ...]
     left: int
     rows: list[Row] = field(default_factory=list)
+    bytes: int = 0
+    more: bool = False
 
 
 class Loading:
@@ -60,8 +74,8 @@ class Loading:
         self._repairs: dict[Key, list[Repair]] = {}
         self._serving: dict[int, Serving] = {}
         self.done: list[tuple[Purpose, int, Page]] = []
-        self.lost: list[tuple[Key, bytes]] = []
-        """Damaged rows that no member could give."""
+        self.lost: dict[Key, int] = {}
+        """Damaged rows that no member could give, counted by group."""
 
     def load(self, turn: Turn, purpose: Purpose, start: bytes, stop: bytes, bytes_max: int) -> int:
         """Read an interval; the token comes back with the page."""
@@ -81,7 +95,7 @@ class Loading:
         if not page.corrupt or group is None:
             self.done.append((purpose, token, page))
             return
-        repair = Repair(purpose, token, page, dict.fromkeys(page.corrupt), self._holders(group))
+        repair = Repair(purpose, token, page, {key: self._holders(group) for key in page.corrupt})
         self._repairs.setdefault(group.key, []).append(repair)
         self._ask(turn, group.key)
 
@@ -108,20 +122,38 @@ class Loading:
             rows = {row.key: row for row in _rows_decoder.decode(body)}
         except msgspec.MsgspecError:
             return
-        if head.epoch != group.config.epoch:
-            # Bulk rows never change once written; others may be older than ours were.
-            rows = {key: row for key, row in rows.items() if key[:1] == BULK}
+        # Bulk rows never change once written; of others, a member in another epoch may have older or newer ones.
+        level = head.epoch == group.config.epoch
+        keys = [key for key in head.keys if level or key[:1] == BULK]
         writes: list[Write] = []
         for repair in self._repairs[head.group]:
-            repair.asked.pop(peer.id, None)
-            for key in [k for k in repair.missing if k in rows]:
-                del repair.missing[key]
-                row = rows[key]
-                repair.page.rows.append(row)
-                writes.append(Put(head.group, row.key, row.seq, row.value))
+            repair.asking.pop(peer.id, None)
+            for key in keys:
+                if key not in repair.missing:
+                    continue
+                row = rows.get(key)
+                if row is not None:
+                    del repair.missing[key]
+                    repair.page.rows.append(row)
+                    writes.append(Put(head.group, row.key, row.seq, row.value))
+                elif not head.more:
+                    repair.missing[key].pop(peer.id, None)
         if writes:
             self._r.persist_silently(turn, writes)
-        self._finish(head.group)
+        self._ask(turn, head.group)
+
+    def supersede(self, turn: Turn, key: Key, writes: Sequence[Write]) -> None:
+        """We write to rows that are being mended: the old ones are not wanted any more, and must not come back."""
+        for repair in self._repairs.get(key, []):
+            for write in writes:
+                if isinstance(write, Put):
+                    if repair.missing.pop(write.key, None) is not None:
+                        repair.page.rows.append(Row(write.key, write.seq, write.value))
+                else:
+                    stop = write.stop or write.start + b"\x00"
+                    for row_key in [k for k in repair.missing if write.start <= k < stop]:
+                        del repair.missing[row_key]
+        self._finish(turn, key)
 
     def on_repair_deadline(self, turn: Turn, key: Key) -> None:
         """Ask again whoever has not answered. A row counts as lost only when everybody who could hold it said no."""
@@ -130,28 +162,36 @@ class Loading:
             self._repairs.pop(key, None)
             return
         for repair in self._repairs.get(key, []):
-            for broker in [b for b in repair.asked if b in group.gone]:
-                del repair.asked[broker]
-        self._finish(key)
+            repair.asking.clear()
+            for holders in repair.missing.values():
+                for broker in [b for b in holders if b in group.gone]:
+                    del holders[broker]
         self._ask(turn, key)
 
     def _ask(self, turn: Turn, key: Key) -> None:
+        """Ask every member for some of what it may hold, unless it is being asked."""
+        self._finish(turn, key)
         group = self._r.groups[key]
         for repair in self._repairs.get(key, []):
-            for broker in repair.asked:
-                fetch = Fetch(key, group.config.epoch, tuple(repair.missing)[:FETCH_KEYS_MAX])
-                self._r.send(turn, broker, fetch)
-        self._finish(key)
+            wanted: dict[BrokerId, list[bytes]] = {}
+            for row_key, holders in repair.missing.items():
+                for broker in holders:
+                    wanted.setdefault(broker, []).append(row_key)
+            for broker, keys in wanted.items():
+                if broker not in repair.asking:
+                    repair.asking[broker] = tuple(keys[:FETCH_KEYS_MAX])
+                    self._r.send(turn, broker, Fetch(key, group.config.epoch, repair.asking[broker]))
         if key in self._repairs:
-            self._r.deadlines.set(("repair", key), turn.now + self._r.settings.retry)
+            self._r.deadlines.set_if_unset(("repair", key), turn.now + self._r.settings.retry)
 
-    def _finish(self, key: Key) -> None:
+    def _finish(self, turn: Turn, key: Key) -> None:
         waiting: list[Repair] = []
         for repair in self._repairs.pop(key, []):
-            if repair.missing and repair.asked:
+            if not repair.hopeless:
                 waiting.append(repair)
                 continue
-            self.lost += [(key, missing) for missing in repair.missing]
+            for row_key in repair.missing:
+                self._report_lost(turn, key, row_key)
             repair.page.rows.sort(key=lambda row: row.key)
             self.done.append((repair.purpose, repair.token, repair.page))
         if waiting:
@@ -160,17 +200,25 @@ class Loading:
             self._r.deadlines.cancel(("repair", key))
             self._r.touch(key)
 
+    def _report_lost(self, turn: Turn, key: Key, row_key: bytes) -> None:
+        """Nobody has the row: say so, in the trace and in the status, and go on with what there is."""
+        self.lost[key] = self.lost.get(key, 0) + 1
+        group = self._r.groups.get(key)
+        name = group.config.name if group is not None else key.hex()
+        note = f"row {row_key.hex()} failed its checksum on every copy"
+        turn.effects.traces.append(TraceRecord(turn.now, self._r.settings.name, Step.LOST, "", 0, name, 0, 0, 0, note))
+
     # Answering -------------------------------------------------------------------------------------------------
     def on_fetch(self, turn: Turn, peer: Peer, head: Fetch) -> None:
         """Give another member copies of rows it lost; what we do not have is missing in the answer."""
         group = self._r.groups.get(head.group)
         if group is None:
-            self._r.send(turn, peer.id, Fetched(head.group, head.epoch), _encode([]))
+            self._r.send(turn, peer.id, Fetched(head.group, head.epoch, False, head.keys), _encode([]))
             return
         if self._r.me.id in group.config.incomplete or group.config.epoch < head.epoch or not head.keys:
             return
         keys = head.keys[:FETCH_KEYS_MAX]
-        serving = Serving(peer.id, group.config.epoch, len(keys))
+        serving = Serving(peer.id, group.config.epoch, keys, len(keys))
         for key in keys:
             token = self._r.new_token()
             self._loads[token] = ("fetch", head.group, peer.id)
@@ -180,9 +228,15 @@ class Loading:
     def _served(self, turn: Turn, token: int, purpose: Purpose, page: Page) -> None:
         serving = self._serving.pop(token)
         serving.left -= 1
-        serving.rows += page.rows
+        for row in page.rows:
+            if serving.bytes and serving.bytes + len(row.value) > FETCH_BYTES_MAX:
+                serving.more = True
+            else:
+                serving.rows.append(row)
+                serving.bytes += len(row.value)
         if not serving.left:
-            self._r.send(turn, serving.to, Fetched(purpose[1], serving.epoch), _encode(serving.rows))
+            head = Fetched(purpose[1], serving.epoch, serving.more, serving.keys)
+            self._r.send(turn, serving.to, head, _encode(serving.rows))
 
 
 def bulk_interval() -> tuple[bytes, bytes]:

@@ -172,6 +172,7 @@ class Membership:
             group.tenure = None
             if owned is not None:
                 turn.tell(OwnershipLost(key, config))
+            r.deadlines.set_if_unset(("audit", key), turn.now + 4 * r.settings.retry)
         r.touch(key)
 
     def _superseded(self, turn: Turn, group: Group, config: Config) -> None:
@@ -187,7 +188,7 @@ class Membership:
             del r.groups[group.key]
             r.left[group.key] = (config.born, config.epoch)
             r.persist_silently(turn, forget_rows(group.key, config))
-            for timer in ("attempt", "grace", "fenced", "takeover", "audit", "retry", "migrate"):
+            for timer in ("attempt", "grace", "fenced", "takeover", "audit", "doubt", "retry", "migrate"):
                 r.deadlines.cancel((timer, group.key))
         if owned:
             turn.tell(OwnershipLost(group.key, config))

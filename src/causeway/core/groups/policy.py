@@ -50,7 +50,7 @@ class Policy:
         if self._loading.repairing(group.key):
             return  # whoever is silent now may hold what is damaged here: nobody goes before it is mended
         lost = [m for m in group.config.members if m.peer.id in r.suspected or m.peer.id in group.gone]
-        if lost or tenure.behind or group.ending:
+        if lost or tenure.behind or tenure.ending:
             self.propose(turn, group)
             return
         if group.meta.promised[0]:
@@ -114,7 +114,11 @@ class Policy:
 
     def propose(self, turn: Turn, group: Group) -> None:
         """Begin an election, or (too few can be reached) stop accepting and try again later."""
-        reachable = [m.peer.id for m in group.config.members if m.peer.id not in self._r.suspected]
+        reachable = [
+            m.peer.id
+            for m in group.config.members
+            if m.peer.id not in self._r.suspected and m.peer.id not in group.gone
+        ]
         if is_quorum(group.config, reachable):
             self._election.propose(turn, group)
         else:

@@ -31,6 +31,9 @@ from causeway.limits import GROUP_PENDING_MAX
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
 
+SINCE_BYTES_MAX = 4 << 20
+"""Writes a page of a transfer is brought up to date with; a chunk must fit a frame."""
+
 RESEND_MAX = 64
 """Operations sent again at once to a member that lags."""
 
@@ -58,7 +61,7 @@ class Replication:
         if old is not None:
             # Ours before and ours now: operations on their way stay on their way, to the new members.
             tenure.loaded, tenure.pending, tenure.local = old.loaded, old.pending, old.local
-            tenure.committed, tenure.lineage = old.committed, old.lineage
+            tenure.committed, tenure.lineage, tenure.take = old.committed, old.lineage, old.take
         else:
             tenure.pending = deque()
             tenure.local = -1
@@ -94,9 +97,13 @@ class Replication:
         group.position = (group.config.epoch, operation.end)
         tenure.pending.append(operation)
         self._r.persist_own(turn, group, (*writes, position_row(group.key, group.position)), operation.end)
-        for transfer in tenure.transfers.values():
+        for broker, transfer in tenure.transfers.items():
             if transfer.loading:
                 transfer.since.extend(writes)
+                transfer.since_bytes += len(operation.body)
+                if transfer.since_bytes > SINCE_BYTES_MAX:
+                    transfer.loading = 0  # too much to bring the page up to date with: read it again
+                    self.loads_wanted.append((group.key, broker))
         for member in group.config.members:
             if member.peer.id in tenure.confirmed:
                 self._replicate(turn, group, member.peer.id, operation)
@@ -228,6 +235,7 @@ class Replication:
                     del rows[key]
         transfer.loading, transfer.stop, transfer.sent_at = 0, stop, turn.now
         transfer.since.clear()
+        transfer.since_bytes = 0
         head = Chunk(group.key, group.config.epoch, member.token, group.position[1], transfer.start, stop)
         self._r.send(turn, to, head, _encode([rows[k] for k in sorted(rows)]))
 
@@ -241,6 +249,7 @@ class Replication:
         if head.ok:
             transfer.start = transfer.stop
         transfer.stop = None
+        transfer.loading = 0  # a second reading of the same interval, begun for want of an answer, is void
         if transfer.start == END:
             del group.tenure.transfers[peer.id]
             group.tenure.whole[peer.id] = None

@@ -54,6 +54,7 @@ class Transfer:
     """Token of the load on its way, 0 when none is."""
     since: list[Write] = field(default_factory=list)
     """Writes appended after the load was asked for: the page is brought up to date with them."""
+    since_bytes: int = 0
     sent_at: Instant = 0
     stop: bytes | None = None
     """End of the interval on its way; None when none is."""
@@ -66,6 +67,8 @@ class Tenure:
     base: int
     lineage: int
     """Stays the same while we go on as owner from epoch to epoch: loads of an earlier ownership are void."""
+    take: int = 0
+    """Attempts to load what a former owner left."""
     loaded: bool = False
     frozen: bool = False
     """Handing over: no more appends."""
@@ -84,6 +87,8 @@ class Tenure:
     """Members called complete that lack operations nobody holds in memory any more."""
     entered: bool = False
     """The directory knows this epoch."""
+    ending: bool = False
+    """The next epoch shall have no members. Forgotten with the epoch: whoever owns the next one decides anew."""
 
 
 @dataclass(slots=True)
@@ -109,8 +114,6 @@ class Group:
     gone: dict[BrokerId, int] = field(default_factory=dict)
     """Members whose storage denied the membership, with the token they offer now."""
     ballot_seen: int = 0
-    ending: bool = False
-    """The next epoch has no members: the group is over."""
 
     @property
     def config(self) -> Config:
@@ -149,7 +152,7 @@ def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dic
     """
     config, attempt, tenure = group.config, group.attempt, group.tenure
     assert attempt is not None
-    if group.ending:
+    if tenure is not None and tenure.ending and not tenure.pending:
         return Config(config.name, config.epoch + 1, me, (), (), config.born)
     promises = {b: p for b, p in attempt.promises.items() if b not in group.gone}
     places = {peer.id: place for place, peer in enumerate(wanted)}
@@ -193,6 +196,22 @@ def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dic
             members_next.append(Member(peer, group.gone.get(peer.id, peer.store)))
     incomplete = tuple(m.peer.id for m in members_next if m.peer.id not in complete)
     return Config(config.name, config.epoch + 1, owner, tuple(members_next), incomplete, config.born)
+
+
+def described(group: Group, *, serving: bool, blocked: str | None, lost: int) -> dict[str, object]:
+    """A group as shown to people."""
+    config = group.config
+    return {
+        "name": config.name,
+        "epoch": config.epoch,
+        "owner": next((m.peer.name for m in config.members if m.peer.id == config.owner), ""),
+        "members": [m.peer.name for m in config.members],
+        "incomplete": [m.peer.name for m in config.members if m.peer.id in config.incomplete],
+        "serving": serving,
+        "seq": group.position[1],
+        "blocked": blocked,
+        "lost_rows": lost,
+    }
 
 
 # Durable rows --------------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from causeway.core.machine import Turn
 from causeway.core.mail.mailbox import Mailbox
+from causeway.core.mail.rows import TxId
 from causeway.core.messages import Config, Confirmed, Deposit
+from causeway.types import Duration, Instant, Span
 
 NOTICES_MAX = 1024
 
@@ -28,6 +30,17 @@ class Box:
     """Batches to acknowledge when the operation at seq is committed (or, passing, when it is settled)."""
     gone: dict[int, None] = field(default_factory=dict)
     """Connections that ended while we could not write."""
+    buried: list[Span] = field(default_factory=list)
+    """Numbers the dead-letter mailbox has, to be settled when we may write."""
     notices: deque[Confirmed] = field(default_factory=lambda: deque(maxlen=NOTICES_MAX))
     """Delivery confirmations for this application, until it is back."""
+    deciding: dict[TxId, None] = field(default_factory=dict)
+    """Transactions whose outcome is on its way to the copies: not done before it is there."""
     loading: bool = False
+
+    def due(self, patience: Duration) -> Instant | None:
+        """When something expires, or has passed unsettled for longer than `patience`."""
+        expiry, since = self.mailbox.next_expiry(), self.mailbox.passing()
+        if since is None:
+            return expiry
+        return since + patience if expiry is None else min(expiry, since + patience)

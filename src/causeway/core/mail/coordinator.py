@@ -18,6 +18,7 @@ import msgspec
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
+from causeway.core.mail.faults import transaction_fault
 from causeway.core.messages import (
     Commit,
     Outcome,
@@ -30,8 +31,8 @@ from causeway.core.messages import (
     TxPrepared,
 )
 from causeway.core.ports import Courier, Groups
-from causeway.errors import Code, ConfigError
-from causeway.limits import check_name
+from causeway.errors import Code
+from causeway.limits import DETAIL_CHARS_MAX
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import SECOND, Instant, Key
 
@@ -126,11 +127,11 @@ class Coordinator:
             return
         if key in self._runs:
             return
-        try:
-            parts = _parts(head, body)
-        except ConfigError as error:
-            self._fail(head.source, key, Code.BAD_FIELD, str(error))
+        fault = transaction_fault(head, body)
+        if fault is not None:
+            self._fail(head.source, key, Code.BAD_FIELD, fault)
             return
+        parts = _parts(head, body)
         if not parts:
             self.outcomes.append(Outcome(head.source, head.incarnation, head.number, True))
             return
@@ -167,7 +168,7 @@ class Coordinator:
             return
         if not head.ok:
             if head.code != Code.NOT_READY:
-                self._abort(turn, key, run, Code(head.code), head.detail)
+                self._abort(turn, key, run, Code.of(head.code), head.detail[:DETAIL_CHARS_MAX])
             return
         if head.mailbox in run.parts:
             run.prepared[head.mailbox] = None
@@ -247,7 +248,7 @@ class Coordinator:
         elif len(run.prepared) == len(run.parts) and self._groups.serving(key[0]):
             self._decide(turn, key, run)
         elif turn.now - run.since > PREPARE_PATIENCE:
-            missing = ", ".join(m for m in run.parts if m not in run.prepared)
+            missing = ", ".join(m for m in run.parts if m not in run.prepared)[:DETAIL_CHARS_MAX]
             self._abort(turn, key, run, Code.ABORTED, f"no answer from {missing or 'the directory'} in time")
         else:
             self._send(turn, key, run)
@@ -278,20 +279,14 @@ def _row_key(key: TxKey) -> bytes:
 
 
 def _parts(head: Commit, body: bytes) -> dict[str, Part]:
-    """A transaction by destination; raises ConfigError when its fields and its body disagree."""
+    """A faultless transaction by destination."""
     parts: dict[str, Part] = {}
     at = 0
     for send in head.sends:
-        check_name("dest", send.dest)
-        if send.size < 0 or at + send.size > len(body):
-            raise ConfigError("size", send.size, "must fit the body of the transaction")
         part = parts.setdefault(send.dest, Part())
         part.sends.append(send)
         part.bodies.append(body[at : at + send.size])
         at += send.size
-    if at != len(body):
-        raise ConfigError("body", f"{len(body)} bytes", f"must be {at} bytes, the sum of its parts")
     for settle in head.settles:
-        check_name("mailbox", settle.mailbox)
         parts.setdefault(settle.mailbox, Part()).settles.append(settle)
     return parts

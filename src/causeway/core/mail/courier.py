@@ -7,6 +7,7 @@ Must not know: what the messages mean.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -15,17 +16,31 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Commit, Deposit, Message, Moved, NotMember, Rejected, Routed
+from causeway.core.messages import (
+    Attach,
+    Browse,
+    Commit,
+    Deposit,
+    Find,
+    Message,
+    Moved,
+    NotMember,
+    Rejected,
+    Routed,
+)
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import Code
-from causeway.limits import ROUTE_HOPS_MAX
+from causeway.limits import ID_MAX, ROUTE_HOPS_MAX, WAITING_BYTES_MAX
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
 from causeway.types import key_of as hash_name
 
 WAITING_MAX = 4096
-WAITING_BYTES_MAX = 16 << 20
+WAITING_PER_MAILBOX_BYTES_MAX = 16 << 20
 """Per mailbox: what may wait here for an owner, a directory answer or an epoch."""
+
+EVENT_OVERHEAD = 512
+"""Bytes something that waits costs beside its body."""
 
 LOOK_AGAIN = 50 * MILLISECOND
 
@@ -64,6 +79,7 @@ class Mailman:
         self._groups = groups
         self._local = local
         self._waiting: dict[Key, Waiting] = {}
+        self._waiting_bytes = 0
         self._deadlines: Deadlines[Key] = Deadlines()
 
     # ports.Courier ---------------------------------------------------------------------------------------------
@@ -145,41 +161,55 @@ class Mailman:
     def wait(self, turn: Turn, mailbox: str, event: ClientMessage | PeerMessage) -> None:
         """Keep something until the mailbox can take it; over the bound its sender is told."""
         key = key_of(mailbox)
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            waiting = self._waiting[key] = Waiting(mailbox)
-        if len(waiting.events) >= WAITING_MAX or waiting.bytes + len(event.body) > WAITING_BYTES_MAX:
+        waiting = self._waiting.get(key) or Waiting(mailbox)
+        size = len(event.body) + EVENT_OVERHEAD
+        if len(waiting.events) >= WAITING_MAX or waiting.bytes + size > WAITING_PER_MAILBOX_BYTES_MAX:
             self._refuse(turn, event, Code.OVERLOADED, "too much waits for this mailbox at this broker")
             return
+        if self._waiting_bytes + size > WAITING_BYTES_MAX:
+            self._refuse(turn, event, Code.OVERLOADED, f"{WAITING_BYTES_MAX} bytes wait at this broker, its limit")
+            return
+        self._waiting[key] = waiting
         waiting.events.append(event)
-        waiting.bytes += len(event.body)
+        waiting.bytes += size
+        self._waiting_bytes += size
         self._deadlines.set_if_unset(key, turn.now + LOOK_AGAIN)
 
     def release(self, turn: Turn, key: Key) -> None:
         """Something changed for the mailbox: let everything that waits try again."""
-        waiting = self._waiting.pop(key, None)
-        if waiting is not None:
-            self._deadlines.cancel(key)
-            for event in waiting.events:
-                turn.tell(event)
+        for event in self._take(key):
+            turn.tell(event)
 
     def refuse(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
         """Nobody can take it: tell the senders."""
+        for event in self._take(key):
+            self._refuse(turn, event, code, detail)
+
+    def _take(self, key: Key) -> Iterable[ClientMessage | PeerMessage]:
+        """What waits for a mailbox, which waits no longer."""
         waiting = self._waiting.pop(key, None)
-        if waiting is not None:
-            self._deadlines.cancel(key)
-            for event in waiting.events:
-                self._refuse(turn, event, code, detail)
+        if waiting is None:
+            return ()
+        self._deadlines.cancel(key)
+        self._waiting_bytes -= waiting.bytes
+        return waiting.events
 
     def _refuse(self, turn: Turn, event: ClientMessage | PeerMessage, code: Code, detail: str) -> None:
         head = event.head
         if isinstance(head, Deposit):
-            last = head.first + head.count - 1
-            rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
-            self.answer(turn, head.origin, rejected)
-        elif isinstance(event, ClientMessage):
-            mailbox = head.source if isinstance(head, Commit) else getattr(head, "mailbox", "")
-            turn.send(event.conn, Moved(mailbox, None, code, detail))
+            self.reject(turn, head, code, detail)
+        elif isinstance(event, ClientMessage) and isinstance(head, Commit):
+            # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
+            turn.send(event.conn, Moved(head.source, None, code, detail))
+        elif isinstance(event, ClientMessage) and isinstance(head, Attach | Browse | Find):
+            turn.send(event.conn, Moved(head.mailbox, None, code, detail))
+        # Settlements and returns are repeated by the client; an answer would make it leave its consumer.
+
+    def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
+        """Tell the source broker of a batch that it is not taken."""
+        last = min(head.first + head.count - 1, ID_MAX)
+        rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
+        self.answer(turn, head.origin, rejected)
 
     def is_waiting(self, key: Key) -> bool:
         """Whether something waits for the mailbox: what comes later must not overtake it."""

@@ -19,9 +19,10 @@ from causeway.core.events import (
     PeerMessage,
 )
 from causeway.core.machine import Turn
+from causeway.core.mail import faults
 from causeway.core.mail.coordinator import Coordinator
 from causeway.core.mail.courier import Mailman, key_of
-from causeway.core.mail.mailbox import StoredBatch
+from causeway.core.mail.deadletters import dead_letter
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.rows import VOLATILE_FROM
@@ -31,7 +32,6 @@ from causeway.core.messages import (
     Browse,
     Chosen,
     Commit,
-    Config,
     Confirmed,
     Deposit,
     Detach,
@@ -39,6 +39,7 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
+    Outcome,
     Outdated,
     Rejected,
     Resend,
@@ -52,11 +53,9 @@ from causeway.core.messages import (
     TxPrepared,
 )
 from causeway.core.ports import Clients, Groups, Links, Postable, Ring
-from causeway.errors import Code, ConfigError
-from causeway.limits import NAME_BYTES_MAX, check_name
-from causeway.types import Flag, Instant, Key, Peer, ServiceClass
-
-DEAD_PREFIX = "dead/"
+from causeway.errors import Code
+from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
+from causeway.types import Instant, Key, Peer
 
 
 class BrokerLinks(Links, Clients, Protocol):
@@ -91,8 +90,8 @@ class Desk:
             conn = self._clients.get((head.source, head.incarnation))
             if conn is not None:
                 turn.send(conn, head)
-            else:
-                self._office.notice(turn, head)
+            elif key in self._office.boxes:
+                self._office.boxes[key].notices.append(head)  # until the application is back
             return True
         if not self._groups.serving(key):
             return False
@@ -162,7 +161,14 @@ class Desk:
 
     def _on_owned(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
         """Something only the owner can carry out, and mostly only while it may write."""
-        head, key = event.head, key_of(mailbox)
+        head = event.head
+        fault = faults.name_fault("mailbox", mailbox)
+        if fault is None and isinstance(head, Settle | Return):
+            fault = faults.spans_fault(head.spans)
+        if fault is not None:
+            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
+            return
+        key = key_of(mailbox)
         if not self._groups.owned(key) or key not in self._office.boxes:
             config = self._groups.config(key)
             if self.mailman.is_waiting(key) or (config is not None and config.owner == self._me.id):
@@ -188,6 +194,11 @@ class Desk:
         identity = (head.source, head.incarnation)
         if self._of_conn.get(event.conn) != identity and not self._introduce(turn, event.conn, identity):
             return
+        fault = faults.name_fault("source", head.source)
+        if fault is not None:
+            outcome = Outcome(head.source, head.incarnation, head.number, False, Code.BAD_FIELD, fault)
+            turn.send(event.conn, outcome)
+            return
         key = key_of(head.source)
         if self._groups.serving(key) and key in self._office.boxes:
             self._coordinator.commit(turn, key, head, event.body)
@@ -196,10 +207,9 @@ class Desk:
 
     def _on_request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
         """A client looks for a mailbox: serve it, or say where it is, or find out first."""
-        try:
-            check_name("mailbox", mailbox)
-        except ConfigError as error:
-            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, str(error)))
+        fault = faults.name_fault("mailbox", mailbox)
+        if fault is not None:
+            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
             return
         head, key = event.head, key_of(mailbox)
         if self._groups.owned(key) and key in self._office.boxes:
@@ -253,6 +263,8 @@ class Desk:
     def on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
         """A frame about mail from another broker (or what waited here, again)."""
         head = event.head
+        if event.peer.id != self._me.id and not self._is_sound(turn, head, event.body):
+            return
         match head:
             case Deposit():
                 if event.peer.id in (self._me.id, head.origin):
@@ -267,6 +279,28 @@ class Desk:
                 self.answered(turn, head)
             case _:
                 pass
+
+    def _is_sound(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """Whether another broker's message may be acted on. Absurd ones are answered if they say where to."""
+        if isinstance(head, Routed):
+            if head.mailbox != _place(head.head) or not head.hops >= 0:
+                return False
+            head = head.head
+        if faults.naming_fault(head) is not None:
+            return False
+        if isinstance(head, Deposit):
+            fault = faults.deposit_fault(head, body)
+            if fault is not None and 1 <= head.first <= ID_MAX:
+                self.mailman.reject(turn, head, Code.BAD_FIELD, fault)
+            return fault is None
+        if isinstance(head, TxPrepare):
+            fault = faults.transaction_fault(head, body)
+            if fault is not None:
+                it, code = head, Code.BAD_FIELD
+                no = TxPrepared(it.source, it.incarnation, it.number, it.attempt, it.mailbox, False, code, fault)
+                self.mailman.answer(turn, head.origin, no)
+            return fault is None
+        return True
 
     def on_group_hearsay(self, turn: Turn, event: PeerMessage) -> None:
         """News about where a mailbox is may let go what waits for it."""
@@ -325,7 +359,8 @@ class Desk:
     def flush(self, turn: Turn) -> None:
         """End of a turn: deliveries, dead letters, refusals."""
         while self._office.bury:
-            self._bury(turn, *self._office.bury.pop(0))
+            mailbox, config, batch = self._office.bury.pop(0)
+            self._outbox.bury(turn, dead_letter(mailbox, config, batch, self._incarnation), batch.body)
         while self._coordinator.outcomes:
             outcome = self._coordinator.outcomes.pop(0)
             conn = self._clients.get((outcome.source, outcome.incarnation))
@@ -333,41 +368,26 @@ class Desk:
                 turn.send(conn, outcome)
         self._office.flush(turn)
 
-    def _bury(self, turn: Turn, mailbox: str, config: Config, batch: StoredBatch) -> None:
-        """Send messages that nobody could process to the dead-letter mailbox; their numbers make it exactly once."""
-        dest = dead_letter_name(mailbox)
-        volatile = batch.seq >= VOLATILE_FROM
-        deposit = Deposit(
-            mailbox,
-            self._incarnation if volatile else config.born,
-            dest,
-            ServiceClass.RECOVERABLE,
-            batch.seq,
-            batch.count,
-            0,
-            batch.flags & Flag.HEADERS | Flag.RELIABLE,
-            batch.priority,
-            0,
-        )
-        self._outbox.bury(turn, deposit, batch.body)
-
     def statistics(self) -> dict[str, object]:
-        """Mail, for people."""
+        """Mail, for people; lists end somewhere, so that the whole fits a frame."""
+        mailboxes = self._office.statistics()
+        clients = sorted(name for name, _ in self._clients)
         return {
-            "mailboxes": self._office.statistics(),
+            "mailboxes": mailboxes[:STATUS_ENTRIES_MAX],
+            "mailboxes_truncated": max(0, len(mailboxes) - STATUS_ENTRIES_MAX),
             "outbox": self._outbox.statistics(),
-            "clients": sorted(f"{name}" for name, _ in self._clients),
+            "clients": clients[:STATUS_ENTRIES_MAX],
+            "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),
             "deposits": self._outbox.taken,
             "waiting": self.mailman.waiting_count,
         }
 
 
-def dead_letter_name(mailbox: str) -> str:
-    """Where messages of a mailbox go that were given back too often."""
-    name = DEAD_PREFIX + mailbox
-    if len(name.encode()) > NAME_BYTES_MAX:
-        name = DEAD_PREFIX + key_of(mailbox).hex()
-    return name
+def _place(head: Postable) -> str:
+    """The mailbox whose owner a message is for."""
+    if isinstance(head, Deposit):
+        return head.dest
+    return head.mailbox if isinstance(head, TxPrepare | TxDecide) else head.source
 
 
 def _express_only(head: Message) -> bool:

@@ -363,6 +363,11 @@ class Mailbox:
         """All transactions in doubt."""
         return self._participant.names()
 
+    @property
+    def behind(self) -> bool:
+        """Whether more is stored than is in memory."""
+        return self._contents.backlog.is_open
+
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
         contents = self._contents

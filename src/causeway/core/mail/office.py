@@ -13,9 +13,11 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Deadlines
 from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
+from causeway.core.mail.attendance import Attendance
 from causeway.core.mail.box import Box, Done
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
 from causeway.core.mail.parts import DOUBT, Parts
+from causeway.core.mail.private import PRIVATE_FOR, is_over
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import VOLATILE_FROM
 from causeway.core.mail.tracer import Tracer
@@ -24,7 +26,6 @@ from causeway.core.messages import (
     Attach,
     Attached,
     Browse,
-    Confirmed,
     Deposit,
     Detach,
     Moved,
@@ -38,19 +39,13 @@ from causeway.core.messages import (
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups
 from causeway.errors import Code
-from causeway.limits import CREDIT_MAX
+from causeway.limits import CONSUMERS_PER_CONNECTION_MAX, CREDIT_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import SECOND, Instant, Key, ServiceClass, key_of
+from causeway.types import Instant, Key, ServiceClass, key_of
 
 PASS_FACTOR = 5
 """A batch let through to an online application is stored after all when it is unsettled after so many retries."""
-
-
-PRIVATE = "~"
-"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
-
-PRIVATE_FOR = 60 * SECOND
 
 
 class Office:
@@ -66,7 +61,7 @@ class Office:
         self.boxes: dict[Key, Box] = {}
         self._dirty: dict[Key, None] = {}
         self._deadlines: Deadlines[Key] = Deadlines()
-        self._conns: dict[int, dict[Key, None]] = {}
+        self._attendance = Attendance()
         self.bury: list[tuple[str, Config, StoredBatch]] = []
         """Messages for dead-letter mailboxes, drained by the node."""
         self._passes = config.durability == "memory"
@@ -89,8 +84,6 @@ class Office:
         if box is None:
             return
         box.config = config
-        for conn in list(box.gone):
-            self._detach_conn(turn, box, conn)
         self.touch(group)
 
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
@@ -102,7 +95,7 @@ class Office:
         peer = next((m.peer for m in event.config.members if m.peer.id == event.config.owner), None)
         for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
             turn.send(conn, Moved(box.mailbox.name, peer, Code.NOT_OWNER, "the mailbox has moved"))
-            self._conns.get(conn, {}).pop(event.group, None)
+            self._attendance.end(conn, event.group)
         for deposits in box.senders.values():
             for deposit in deposits:
                 self._replies.reject(turn, deposit, Code.NOT_OWNER, "the mailbox has moved")
@@ -114,14 +107,15 @@ class Office:
     # Batches ---------------------------------------------------------------------------------------------------
     def deposit(self, turn: Turn, group: Key, head: Deposit, body: bytes) -> bool:
         """Take a batch; False when it must wait until we may write."""
-        box = self.boxes[group]
+        box = self.boxes.get(group)
+        if box is None:
+            return False
         mailbox = box.mailbox
         if head.stream == ServiceClass.EXPRESS:
             number = mailbox.hold(head, body, turn.now)
             if number is None:
-                self._replies.reject(
-                    turn, head, Code.MAILBOX_FULL, f"mailbox {mailbox.name!r} holds its maximum in memory"
-                )
+                detail = f"mailbox {mailbox.name!r} holds its maximum in memory"
+                self._replies.reject(turn, head, Code.MAILBOX_FULL, detail)
                 return True
             self._replies.accept(turn, head)
             self._dirty[group] = None
@@ -200,11 +194,14 @@ class Office:
         """A consumer arrives (the mailbox is ours)."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
+        if not self._attendance.enter(conn, group, head.consumer):
+            detail = f"this connection has {CONSUMERS_PER_CONNECTION_MAX} consumers, its limit"
+            turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, detail))
+            return
         if (conn, head.consumer) in box.mailbox.consumers() and self._groups.serving(group):
             # It begins anew: what it holds by our account, it does not know of.
             self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
-        self._conns.setdefault(conn, {})[group] = None
         turn.send(conn, Attached(head.mailbox, head.consumer))
         if name == head.mailbox:
             while box.notices:
@@ -216,6 +213,7 @@ class Office:
         group = key_of(head.mailbox)
         box = self.boxes[group]
         self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+        self._attendance.leave(conn, group, head.consumer)
         self.touch(group)
 
     def settle(self, turn: Turn, conn: int, head: Settle) -> None:
@@ -246,12 +244,24 @@ class Office:
 
     def buried(self, turn: Turn, mailbox: str, first: int, last: int) -> None:
         """The dead-letter mailbox has these numbers: they are settled here."""
-        group = key_of(mailbox)
-        box = self.boxes.get(group)
-        if box is None or not self._groups.serving(group):
-            return  # condemned messages are buried again by the next owner, and known there by their numbers
-        settlement = box.mailbox.settle_numbers([(first, last)])
-        self._write(turn, box, settlement.writes, lambda turn: self._replies.confirm(turn, box, settlement.confirm))
+        box = self.boxes.get(key_of(mailbox))
+        if box is not None:  # else the next owner buries them again, and they are known there by their numbers
+            box.buried.append((first, last))
+            self._catch_up(turn, box)
+
+    def _catch_up(self, turn: Turn, box: Box) -> bool:
+        """What had to wait until we may write; whether nothing has to any more."""
+        group = box.mailbox.key
+        if (box.gone or box.buried) and not self._groups.serving(group):
+            self._deadlines.set_if_unset(group, turn.now + self._config.retry)
+            return False
+        for conn in list(box.gone):
+            self._detach_conn(turn, box, conn)
+        if box.buried:
+            settled = box.mailbox.settle_numbers(box.buried)
+            box.buried = []
+            self._write(turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm))
+        return True
 
     def browse(self, turn: Turn, conn: int, head: Browse) -> None:
         """Show messages without taking them."""
@@ -259,7 +269,7 @@ class Office:
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:
         """All its consumers are gone; what they held goes to others."""
-        for group in self._conns.pop(conn, {}):
+        for group in self._attendance.close(conn):
             box = self.boxes.get(group)
             if box is not None:
                 self._detach_conn(turn, box, conn)
@@ -273,35 +283,34 @@ class Office:
         self._write(turn, box, box.mailbox.detach_conn(conn), None)
         if box.mailbox.passing() is not None:
             self._store_passing(turn, box)
-        if self._is_over(box):
+        if is_over(box):
             self._deadlines.set(group, turn.now + PRIVATE_FOR)
         self.touch(group)
 
     def on_drained(self, conn: int) -> None:
         """The connection takes messages again."""
-        for group in self._conns.get(conn, {}):
+        for group in self._attendance.groups(conn):
             self.touch(group)
-
-    def notice(self, turn: Turn, head: Confirmed) -> None:
-        """A delivery confirmation for an application whose mailbox is ours; kept until it is back."""
-        box = self.boxes.get(key_of(head.source))
-        if box is not None:
-            box.notices.append(head)
 
     # Transactions, the holding side ----------------------------------------------------------------------------
     def on_prepare(self, turn: Turn, group: Key, head: TxPrepare, body: bytes) -> None:
         """Hold a part ready, invisible (we may write)."""
+        box = self.boxes.get(group)
+        if box is None:
+            return
         if any(part.spans for part in head.settles):
             # A lock must outlive us: what only passes through our memory gets a number of the group first.
-            self._store_passing(turn, self.boxes[group])
-        self._parts.prepare(turn, self.boxes[group], head, body)
+            self._store_passing(turn, box)
+        self._parts.prepare(turn, box, head, body)
         self._deadlines.set_if_unset(group, turn.now + DOUBT)
         self.touch(group)
 
     def on_decide(self, turn: Turn, group: Key, head: TxDecide) -> None:
         """Carry out a decision (we may write)."""
-        self._parts.decide(turn, self.boxes[group], head)
-        self.touch(group)
+        box = self.boxes.get(group)
+        if box is not None:
+            self._parts.decide(turn, box, head)
+            self.touch(group)
 
     # Time and paging -------------------------------------------------------------------------------------------
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
@@ -334,7 +343,7 @@ class Office:
                 self._write(turn, box, expired.writes, None)
                 for piece in expired.pieces:
                     self._tracer.kept(turn, Step.EXPIRED, box.mailbox.name, piece)
-            if self._is_over(box):
+            if is_over(box):
                 self._groups.retire(turn, group)
                 continue
             if box.mailbox.prepared():
@@ -350,8 +359,8 @@ class Office:
         clogged = self._courier.clogged
         for group in dirty:
             box = self.boxes.get(group)
-            if box is None:
-                continue
+            if box is None or (not self._catch_up(turn, box) and box.gone):
+                continue  # nothing may overtake what a vanished consumer still holds by our account
             for conn, head, body in box.mailbox.pump(turn.now, clogged):
                 turn.send(conn, head, body)
                 self._tracer.delivery(turn, head)
@@ -362,19 +371,9 @@ class Office:
             self._schedule(turn, group, box)
 
     def _schedule(self, turn: Turn, group: Key, box: Box) -> None:
-        expiry = box.mailbox.next_expiry()
-        since = box.mailbox.passing()
-        if since is not None:
-            late = since + PASS_FACTOR * self._config.retry
-            expiry = late if expiry is None else min(expiry, late)
-        if expiry is not None:
-            self._deadlines.set(group, max(expiry, turn.now))
-
-    @staticmethod
-    def _is_over(box: Box) -> bool:
-        """Whether a private mailbox (an application's replies) has lost its reader and holds nothing."""
-        mailbox = box.mailbox
-        return PRIVATE in mailbox.name and not mailbox.consumers() and mailbox.empty() and not box.done
+        due = box.due(PASS_FACTOR * self._config.retry)
+        if due is not None:
+            self._deadlines.set(group, max(due, turn.now))
 
     # Answers ---------------------------------------------------------------------------------------------------
     def refuse_pending(self, turn: Turn, group: Key, code: Code, detail: str) -> None:

@@ -17,14 +17,20 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Deadlines
 from causeway.core.effects import Pause
 from causeway.core.machine import Turn
+from causeway.core.mail.faults import deposit_fault, spans_fault
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.core.ports import Courier
-from causeway.errors import Code, ConfigError
-from causeway.limits import BATCH_COUNT_MAX, OUTBOX_BYTES_PER_CLIENT_MAX, check_name
+from causeway.errors import Code
+from causeway.limits import (
+    DETAIL_CHARS_MAX,
+    ID_MAX,
+    NAME_BYTES_MAX,
+    OUTBOX_BYTES_PER_CLIENT_MAX,
+    STREAMS_PER_CLIENT_MAX,
+)
 from causeway.trace import Step
 from causeway.types import Duration, Flag, Instant, ServiceClass
-from causeway.wire import body as bodies
 
 StreamId = tuple[str, int, str, int]
 """Source, incarnation, destination, service class."""
@@ -41,7 +47,6 @@ COPY_OVERHEAD = 512
 SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
 """Refusals the source broker waits out itself; others are the application's to hear."""
 
-NAMES_MAX = 10_000
 RELIABLE = int(Flag.RELIABLE)
 
 
@@ -74,6 +79,11 @@ class Stream:
     wait: Duration = 0
     resent: Instant = -1
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is lost if it is forgotten: what comes later begins it anew."""
+        return not self.sent and not self.queue and not self.dropped
+
 
 class Outbox:
     """All streams that enter the network here."""
@@ -88,13 +98,12 @@ class Outbox:
         self._bytes: dict[int, int] = {}
         self._paused: dict[int, None] = {}
         self._deadlines: Deadlines[StreamId] = Deadlines()
-        self._names: dict[str, None] = {}
         self.taken = 0
 
     # From clients ----------------------------------------------------------------------------------------------
     def take(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
         """A batch from a client of ours: keep a copy if it wants an answer, and send it on its way."""
-        fault = self._fault(head, body)
+        fault = deposit_fault(head, body)
         if fault is not None:
             turn.send(conn, _rejected(head, Code.BAD_FIELD, fault))
             return
@@ -113,6 +122,10 @@ class Outbox:
         if stream is None or stream.conn != conn:
             if stream is not None:
                 self._drop(turn, key, stream)
+            if not self._has_room(conn):
+                detail = f"{STREAMS_PER_CLIENT_MAX} streams of this client wait for acknowledgements, its limit here"
+                turn.send(conn, _rejected(head, Code.OVERLOADED, detail))
+                return
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
         if head.first <= stream.newest:
@@ -135,31 +148,6 @@ class Outbox:
             stream.sent[head.first] = copy
             self._courier.post(turn, head.dest, head, body)
 
-    def _fault(self, head: Deposit, body: bytes) -> str | None:
-        """What is wrong with a batch, or None."""
-        try:
-            for field_name, value in (("source", head.source), ("dest", head.dest)):
-                if value not in self._names:
-                    check_name(field_name, value)
-                    if len(self._names) >= NAMES_MAX:
-                        self._names.clear()
-                    self._names[value] = None
-        except ConfigError as error:
-            return str(error)
-        if not 0 <= head.stream <= ServiceClass.TRANSACTIONAL:
-            return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
-        if not 1 <= head.count <= BATCH_COUNT_MAX:
-            return f"count={head.count}: a batch holds 1 to {BATCH_COUNT_MAX} messages"
-        if head.first < 1 or not 0 <= head.follows < head.first:
-            return f"first={head.first}, follows={head.follows}: ids start at 1 and rise"
-        if not 0 <= head.priority <= 9:
-            return f"priority={head.priority}: must lie in 0..9"
-        if head.ttl < 0:
-            return f"ttl={head.ttl}: must not be negative; 0 means for ever"
-        if not bodies.check(body, head.count):
-            return f"body: {len(body)} bytes do not match the length table of {head.count} messages"
-        return None
-
     def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
         """A batch of this broker itself: dead letters."""
         head = msgspec.structs.replace(head, origin=self._me)
@@ -179,7 +167,7 @@ class Outbox:
         """Forget the copies and tell the client; returns 0 when the batch was this broker's own."""
         key = (head.source, head.incarnation, head.dest, head.stream)
         stream = self._streams.get(key)
-        if stream is None:
+        if stream is None or spans_fault([(head.first, head.last)]) is not None:
             return None
         self._forget(turn, key, stream, head.first, head.last)
         if stream.conn:
@@ -190,9 +178,10 @@ class Outbox:
         """Try again later, or hand the refusal to the application together with all that stood behind it."""
         key = (head.source, head.incarnation, head.dest, head.stream)
         stream = self._streams.get(key)
-        if stream is None:
+        if stream is None or head.first < 1:
             return
-        if head.code in SOON or not stream.conn:
+        code = Code.of(head.code)
+        if code in SOON or not stream.conn:
             stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
             self._deadlines.set(key, turn.now + stream.wait)
             return
@@ -201,7 +190,7 @@ class Outbox:
         stream.queue.clear()
         for copy in held:
             if copy.last >= head.first:
-                turn.send(stream.conn, _rejected(copy.head, Code(head.code), head.detail))
+                turn.send(stream.conn, _rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
                 self._release(turn, stream.conn, copy)
         stream.dropped = min(head.first, stream.dropped or head.first)
         stream.newest = min(stream.newest, head.first - 1)
@@ -289,6 +278,16 @@ class Outbox:
             self._release(turn, stream.conn, copy)
         self._deadlines.cancel(key)
         del self._streams[key]
+        self._by_conn.get(stream.conn, {}).pop(key, None)
+
+    def _has_room(self, conn: int) -> bool:
+        """Whether one more stream may begin; at the bound, those that wait for nothing are forgotten first."""
+        streams = self._by_conn.get(conn, {})
+        if len(streams) < STREAMS_PER_CLIENT_MAX:
+            return True
+        for key in [key for key in streams if self._streams[key].is_idle]:
+            del streams[key], self._streams[key]
+        return not conn or len(streams) < STREAMS_PER_CLIENT_MAX
 
     def statistics(self) -> dict[str, int]:
         """How much waits for an acknowledgement."""
@@ -300,5 +299,7 @@ class Outbox:
 
 
 def _rejected(head: Deposit, code: Code, detail: str) -> Rejected:
-    last = head.first + head.count - 1
-    return Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
+    """The batch may be the absurd one that is refused: what is said of it must fit a frame."""
+    last = max(head.first, min(head.first + head.count - 1, ID_MAX))
+    dest = head.dest[:NAME_BYTES_MAX]
+    return Rejected(head.source, head.incarnation, dest, head.stream, head.first, last, code, detail)

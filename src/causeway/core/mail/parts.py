@@ -53,8 +53,8 @@ class Parts:
     def decide(self, turn: Turn, box: Box, head: TxDecide) -> None:
         """Carry out a decision."""
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)
-        if box.mailbox.prepared_at(txid) is not None:
-            return  # its own preparation is still on its way to the copies; the coordinator says it again
+        if box.mailbox.prepared_at(txid) is not None or txid in box.deciding:
+            return  # preparation or decision is still on its way to the copies; the coordinator says it again
 
         def done(turn: Turn) -> None:
             answer = TxDone(head.source, head.incarnation, head.number, head.attempt, head.mailbox)
@@ -66,11 +66,13 @@ class Parts:
         decided = box.mailbox.decide(txid, self._groups.position(box.mailbox.key), turn.now, committed=committed)
 
         def confirmed(turn: Turn) -> None:
+            box.deciding.pop(txid, None)
             self._replies.confirm(turn, box, decided.confirm)
             if done is not None:
                 done(turn)
 
         if decided.writes:
+            box.deciding[txid] = None
             self._append(turn, box, decided.writes, decided.span, confirmed)
         else:
             confirmed(turn)

@@ -4,23 +4,47 @@ from __future__ import annotations
 
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.messages import Browse, Browsed, BrowsedBatch
+from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, ID_MAX
 
 BROWSE_MAX = 1000
 """Messages shown in one answer; the client asks on from the last number."""
+
+ENTRY_OVERHEAD = 96
+"""Bytes of one entry of the answer's head beside its name."""
 
 
 def browsed(mailbox: Mailbox, head: Browse) -> tuple[Browsed, bytes]:
     """The answer to Browse, with the bodies one after the other."""
     limit = max(1, min(head.limit, BROWSE_MAX))
-    found = mailbox.browse(head.after, limit)
-    batches = tuple(
-        BrowsedBatch(
-            number, b.source, b.incarnation, b.stream, b.first, b.count, b.flags, b.priority, deliveries, len(b.body)
+    after = max(-1, min(head.after, ID_MAX - 1))
+    shown: list[BrowsedBatch] = []
+    bodies: list[bytes] = []
+    room, head_room, left = BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, limit
+    cut = False
+    for b, number, deliveries in mailbox.browse(after, limit):
+        room -= len(b.body)
+        head_room -= len(b.source.encode()) + ENTRY_OVERHEAD
+        if shown and min(room, head_room) < 0:
+            cut = True
+            break
+        left -= b.count
+        bodies.append(b.body)
+        shown.append(
+            BrowsedBatch(
+                number,
+                b.source,
+                b.incarnation,
+                b.stream,
+                b.first,
+                b.count,
+                b.flags,
+                b.priority,
+                deliveries,
+                len(b.body),
+            )
         )
-        for b, number, deliveries in found
-    )
-    done = sum(b.count for b, _, _ in found) < limit
-    return Browsed(head.mailbox, head.token, batches, done), b"".join(b.body for b, _, _ in found)
+    done = not cut and left > 0 and not mailbox.behind
+    return Browsed(head.mailbox, head.token, tuple(shown), done), b"".join(bodies)
 
 
 def described(mailbox: Mailbox) -> dict[str, object]:

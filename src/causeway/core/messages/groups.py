@@ -156,10 +156,14 @@ class Fetch(msgspec.Struct, frozen=True, array_like=True, tag=43):
 
 
 class Fetched(msgspec.Struct, frozen=True, array_like=True, tag=44):
-    """The rows asked for, as body; those it cannot give are missing."""
+    """The rows asked for, as body; those it does not have are missing."""
 
     group: Key
     epoch: int
+    more: bool = False
+    """Not all that it has did fit: ask for the rest again."""
+    keys: tuple[bytes, ...] = ()
+    """What was asked for."""
 
 
 class Inquire(msgspec.Struct, frozen=True, array_like=True, tag=45):

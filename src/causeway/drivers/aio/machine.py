@@ -307,9 +307,9 @@ class MachineDriver:
                 head, body = send.head, send.body
                 encoded = encode_head(head)
                 if len(encoded) > HEAD_BYTES_MAX or len(encoded) + len(body) > FRAME_BYTES_MAX:
-                    raise LocalProtocolError(
-                        f"{type(head).__name__} does not fit a frame: head {len(encoded)}, body {len(body)} bytes"
-                    )
+                    self._oversized(connection, f"{type(head).__name__}: head {len(encoded)}, body {len(body)} bytes")
+                    head = None
+                    continue
                 first = PREFIX.pack(len(encoded) + len(body), len(encoded)) + encoded
             parts = connection.parts
             if not parts:
@@ -318,6 +318,16 @@ class MachineDriver:
             if body:
                 parts.append(body)
             connection.size += len(first) + len(body)
+
+    def _oversized(self, connection: Connection, what: str) -> None:
+        """A bug of ours. One asked for by whoever dialled us costs that connection only; others may need us."""
+        reason = f"a frame over its bound was to be sent, {what}"
+        if connection.number % 2:
+            raise LocalProtocolError(reason)
+        log.error("a bug in Causeway: closed the connection of %s: %s", connection.remote, reason)
+        self._drop(connection)
+        connection.close()
+        self.post(Closed(connection.number, reason))
 
     def _write(self) -> None:
         """One write per connection for everything the turn sent to it."""

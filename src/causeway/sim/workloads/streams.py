@@ -54,9 +54,16 @@ class Transactional(Correspondence):
 
 
 class Recoverable(Correspondence):
-    """Exactly once, in any order."""
+    """Exactly once, in any order; some of it sent without waiting for an answer."""
 
     service = ServiceClass.RECOVERABLE
+
+    def write(self, application: Application, dest: str, *, confirm: bool) -> None:
+        if self.rng.random() < 0.8:
+            super().write(application, dest, confirm=confirm)
+        else:
+            size = self.rng.randint(1, self.scene.options.letter_bytes)
+            application.send(dest, self.service, size, reliable=False, timeout=self.scene.options.send_timeout)
 
 
 class Express(Correspondence):

@@ -111,6 +111,13 @@ def test_plan_next_calls_a_filled_member_complete() -> None:
 
 
 def test_plan_next_of_an_ending_group_has_no_members() -> None:
-    group = group_with(config(A, B), {A: (7, 5), B: (7, 5)})
-    group.ending = True
+    tenure = Tenure(0, 1, loaded=True, ending=True)
+    group = group_with(config(A, B), {A: (7, 5), B: (7, 5)}, tenure)
     assert plan_next(group, [A, B], A.id, {}).members == ()
+    tenure.pending.append(Operation(4, 5, 1, b""))
+    assert plan_next(group, [A, B], A.id, {}).members, "what is on its way is not thrown away"
+
+
+def test_plan_next_by_another_member_does_not_end_the_group() -> None:
+    group = group_with(config(A, B), {A: (7, 5), B: (7, 5)})
+    assert plan_next(group, [A, B], B.id, {}).members

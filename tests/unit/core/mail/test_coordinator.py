@@ -23,10 +23,12 @@ from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.store.base import Put, Row, Write
 from causeway.types import Key, key_of
+from causeway.wire.body import join
 
 ME = key_of("b1")
 HOME = key_of("app")
 CONFIG = BrokerConfig(name="b1")
+BODY = join([b"aaa"]) + join([b"bb"])
 
 
 class World:
@@ -93,7 +95,7 @@ def make(world: World | None = None) -> tuple[Coordinator, World]:
 
 
 def commit(number: int = 1) -> Commit:
-    sends = (SendPart("x", 1, 1, 0, 4, 0, 3), SendPart("y", 1, 1, 0, 4, 0, 2))
+    sends = (SendPart("x", 1, 1, 0, 4, 0, 7), SendPart("y", 1, 1, 0, 4, 0, 6))
     return Commit("app", 9, number, sends, (SettlePart("app", ((4, 5),)),))
 
 
@@ -104,7 +106,7 @@ def prepared(prepare: Postable, *, ok: bool = True, code: Code = Code.ABORTED) -
 
 
 def run_to_decision(coordinator: Coordinator, world: World) -> list[Postable]:
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     prepares = world.take()
     for prepare in prepares:
         coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
@@ -113,7 +115,7 @@ def run_to_decision(coordinator: Coordinator, world: World) -> list[Postable]:
 
 def test_parts_go_to_every_mailbox_named_in_sends_and_settlements() -> None:
     coordinator, world = make()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     assert [p.mailbox for p in world.posted if isinstance(p, TxPrepare)] == ["x", "y", "app"]
 
 
@@ -133,7 +135,7 @@ def test_nobody_is_told_before_the_decision_is_on_all_copies() -> None:
 
 def test_one_refusal_aborts_all_and_leaves_no_decision() -> None:
     coordinator, world = make()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     first, second, _ = world.take()
     coordinator.on_prepared(Turn(0), HOME, prepared(first))
     coordinator.on_prepared(Turn(0), HOME, prepared(second, ok=False))
@@ -144,7 +146,7 @@ def test_one_refusal_aborts_all_and_leaves_no_decision() -> None:
 
 def test_silence_aborts_after_patience() -> None:
     coordinator, world = make()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     world.take()
     coordinator.on_deadline(Turn(CONFIG.retry))
     assert len(world.take()) == 3, "asked again"
@@ -160,18 +162,18 @@ def test_a_repeated_commit_of_a_decided_transaction_is_answered_and_not_run_agai
     coordinator.on_committed(Turn(0), HOME, world.tickets)
     world.take()
     coordinator.outcomes.clear()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     assert [o.committed for o in coordinator.outcomes] == [True]
     assert world.take() == []
 
 
 def test_every_run_has_a_higher_attempt_and_old_answers_count_for_nothing() -> None:
     coordinator, world = make()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     old = world.take()
     coordinator.on_prepared(Turn(0), HOME, prepared(old[0], ok=False))
     world.take()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaabb")
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
     new = world.take()
     assert isinstance(old[0], TxPrepare)
     assert isinstance(new[0], TxPrepare)
@@ -228,7 +230,7 @@ def test_a_decision_is_announced_until_every_mailbox_has_carried_it_out() -> Non
 
 def test_a_body_that_does_not_match_its_parts_is_refused_by_name() -> None:
     coordinator, world = make()
-    coordinator.commit(Turn(0), HOME, commit(), b"aaab")
+    coordinator.commit(Turn(0), HOME, commit(), BODY[:-1])
     (outcome,) = coordinator.outcomes
     assert (outcome.committed, outcome.code) == (False, Code.BAD_FIELD)
     assert outcome.detail.startswith("size")

@@ -46,3 +46,20 @@ def test_once_catches_a_delivery_after_a_confirmed_settlement() -> None:
 def test_once_catches_a_letter_nobody_sent() -> None:
     with pytest.raises(Wrong, match="never sent"):
         ExactlyOnce().delivered("b", ONE, LETTER)
+
+
+def test_once_allows_a_dead_letter_after_a_late_settlement_but_nothing_after_the_dead_letter() -> None:
+    checker = checker_after_delivery()
+    checker.settlement_confirmed("b", ONE, LETTER)
+    checker.delivered("dead/b", OTHER, LETTER)
+    checker.settlement_confirmed("dead/b", OTHER, LETTER)
+    with pytest.raises(Wrong, match="after"):
+        checker.delivered("b", ("d", 1), LETTER)
+
+
+def test_once_catches_a_dead_letter_that_comes_twice() -> None:
+    checker = checker_after_delivery()
+    checker.delivered("dead/b", OTHER, LETTER)
+    checker.settlement_confirmed("dead/b", OTHER, LETTER)
+    with pytest.raises(Wrong, match="after"):
+        checker.delivered("dead/b", ("d", 1), LETTER)

@@ -1,7 +1,8 @@
-"""A cluster of real broker processes on this machine: start, find out that they serve, kill, restart, stop.
+"""A cluster of real broker processes on this machine: start, find out that they serve, hurt, restart, stop.
 
-Owns: the processes and the run file that names them. Must not know: how commands print. Used by `up`, `down`, `demo`
-and by the integration tests. It signals only processes that its run file identifies by number and start time.
+Owns: the processes and the run file that names them. Must not know: how commands print. The one manager of processes:
+behind `causeway up`, `down`, `leave` and `demo`, behind `causeway.testing.LocalCluster` and the integration tests. It
+signals only processes that its run file identifies by number, start time and boot.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,18 +17,22 @@ from typing import Any, Final
 
 import msgspec
 
-from causeway.cli import runfile
-from causeway.cli.pids import identify, send_signal
-from causeway.cli.probe import Probe
-from causeway.cli.runfile import BrokerEntry, RunFile
-from causeway.cli.view import settled
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, TransportError
+from causeway.limits import LEAVE_SECONDS_MAX
+from causeway.local import runfile
+from causeway.local.health import not_handed_over, settled
+from causeway.local.pids import identify, send_signal
+from causeway.local.plan import command
+from causeway.local.probe import Probe
+from causeway.local.runfile import BrokerEntry, RunFile
 
-BROKERS_MAX: Final = 64
-"""Processes on one machine; more belongs in the simulator."""
 START_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 10.0
+PART_SECONDS_MAX: Final = LEAVE_SECONDS_MAX + STOP_SECONDS_MAX
+"""For a broker that leaves: its hand-over, its end, and the others' word that they hold everything."""
 POLL_SECONDS: Final = 0.05
+LAST_LINES: Final = 3
+"""Of a broker's log, quoted when it failed: the log itself may be in a directory that is removed."""
 
 
 class Exited(msgspec.Struct, frozen=True):
@@ -45,6 +49,7 @@ class ProcessCluster:
     def __init__(self, data: Path, run: RunFile) -> None:
         self.data = data
         self.run = run
+        self.paused: set[str] = set()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -68,14 +73,16 @@ class ProcessCluster:
         """Brokers whose process lives."""
         return [entry for entry in self.run.brokers if entry.running]
 
+    def log(self, name: str) -> Path:
+        """What a broker wrote."""
+        return self.data / "logs" / f"{name}.log"
+
     # Starting ------------------------------------------------------------------------------------------------------
     async def start(self, seconds_max: float = START_SECONDS_MAX) -> None:
         """Start every broker that is not running, and wait until each has bound its port."""
         missing = [entry for entry in self.run.brokers if not entry.running]
         if not missing:
             return
-        if self.run.durability == "memory" and len(missing) == len(self.run.brokers):
-            self.run.formed = False  # whatever they held died with them
         deadline = time.monotonic() + seconds_max
         if not self.run.addresses:
             # Nobody has a port yet: the others need the founder's to find the cluster.
@@ -85,45 +92,51 @@ class ProcessCluster:
         for entry in missing:
             self._spawn(entry)
         await self._wait_bound(missing, deadline)
-        runfile.save(self.data, self.run)
+        self._save()
 
     async def wait_active(
         self, seconds_max: float = START_SECONDS_MAX, seen: Callable[[dict[str, dict[str, Any]]], None] | None = None
     ) -> None:
-        """Wait until every broker has joined and any one of them may die again.
+        """Wait until every broker has joined (but those that were killed) and any one of them may die again.
 
         `seen` gets the status of each, by name, whenever they were asked.
         """
         deadline = time.monotonic() + seconds_max
+        expected = [entry for entry in self.run.brokers if entry.process is not None]
         while True:
             reports = await self.reports()
             if seen is not None:
                 seen(reports)
-            if settled(reports, len(self.names)):
+            if not expected or settled(reports, len(expected)):
                 break
-            self._raise_if_exited(self.run.brokers)
+            self._raise_if_exited(expected)
             if time.monotonic() > deadline:
-                late = [name for name in self.names if not reports.get(name, {}).get("active")]
+                late = [entry.name for entry in expected if not reports.get(entry.name, {}).get("active")]
                 what = f"broker {', '.join(late)} did not join" if late else "the directory was not copied"
-                raise DeadlineExceeded(f"{what} within {seconds_max:g} s; see {self.data / 'logs'}")
+                raise DeadlineExceeded(f"{what} within {seconds_max:g} s; {self._last_words([*late, *self.names][0])}")
             await asyncio.sleep(POLL_SECONDS)
-        if not self.run.formed:
+        if not self.run.formed and len(expected) == len(self.run.brokers):
             self.run.formed = True
-            runfile.save(self.data, self.run)
+            self._save()
 
     async def reports(self) -> dict[str, dict[str, Any]]:
         """The status of every broker that answers, by name."""
         found: dict[str, dict[str, Any]] = {}
 
-        async def ask(entry: BrokerEntry) -> None:
+        async def ask(name: str) -> None:
             try:
-                async with Probe(entry.host, entry.port) as probe:
-                    found[entry.name] = await probe.status()
+                found[name] = await self.status(name)
             except CausewayError:
                 return
 
-        await asyncio.gather(*(ask(entry) for entry in self.running()))
+        await asyncio.gather(*(ask(entry.name) for entry in self.running()))
         return found
+
+    async def status(self, name: str) -> dict[str, Any]:
+        """What one broker says about itself."""
+        entry = self.entry(name)
+        async with Probe(entry.host, entry.port) as probe:
+            return await probe.status()
 
     async def restart(self, name: str, seconds_max: float = START_SECONDS_MAX) -> None:
         """Start one broker again, on its port and its data."""
@@ -132,33 +145,19 @@ class ProcessCluster:
             raise ConfigError("broker", name, "is running; kill or stop it first")
         self._spawn(entry)
         await self._wait_bound([entry], time.monotonic() + seconds_max)
-        runfile.save(self.data, self.run)
+        self._save()
 
     def _spawn(self, entry: BrokerEntry) -> None:
-        logs = self.data / "logs"
-        logs.mkdir(mode=0o700, exist_ok=True)
-        arguments = self._arguments(entry)
-        with self._out(entry.name).open("wb") as out, (logs / f"{entry.name}.log").open("ab") as log:
-            # A session of its own: Ctrl-C in the terminal reaches `up` alone, which then stops the brokers in order.
-            child = subprocess.Popen(
-                arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=log, start_new_session=True
-            )
+        log = self.log(entry.name)
+        log.parent.mkdir(mode=0o700, exist_ok=True)
+        line = command(self.data, self.run, entry)
+        with self._out(entry.name).open("wb") as out, log.open("ab") as err:
+            # A session of its own: Ctrl-C in the terminal reaches us alone, who then stop the brokers in order.
+            child = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
         self._children[entry.name] = child
+        self.paused.discard(entry.name)
         entry.process = identify(child.pid)
-        runfile.save(self.data, self.run)
-
-    def _arguments(self, entry: BrokerEntry) -> list[str]:
-        arguments = [sys.executable, "-P", "-m", "causeway", "broker", "--json"]
-        arguments += ["--name", entry.name, "--host", entry.host, "--port", str(entry.port)]
-        arguments += ["--durability", self.run.durability, "--copies", str(self.run.copies)]
-        if self.run.durability == "disk":
-            arguments += ["--data", str(self.data / entry.name)]
-        for other in self.run.brokers:
-            if other is not entry and other.port:
-                arguments += ["--seed", f"{other.host}:{other.port}"]
-        if entry is self.run.brokers[0] and not self.run.formed:
-            arguments.append("--founder")
-        return arguments
+        self._save()
 
     async def _wait_bound(self, entries: Iterable[BrokerEntry], deadline: float) -> None:
         waiting = list(entries)
@@ -171,7 +170,7 @@ class ProcessCluster:
                     waiting.remove(entry)
             if waiting and time.monotonic() > deadline:
                 names = ", ".join(entry.name for entry in waiting)
-                raise DeadlineExceeded(f"broker {names} did not bind its port in time; see {self.data / 'logs'}")
+                raise DeadlineExceeded(f"broker {names} did not bind its port; {self._last_words(waiting[0].name)}")
             if waiting:
                 await asyncio.sleep(POLL_SECONDS)
 
@@ -183,8 +182,8 @@ class ProcessCluster:
             error = self._first_line(entry.name).get("error", {})
             if "field" in error:
                 raise ConfigError(f"{entry.name}: {error['field']}", error.get("value"), str(error.get("remedy", "")))
-            reason = error.get("message") or f"ended with {_ending(child.returncode)}; see {self.data / 'logs'}"
-            raise TransportError(f"{entry.name}: {reason}")
+            ending = f"ended with {_ending(child.returncode)}; {self._last_words(entry.name)}"
+            raise TransportError(f"{entry.name}: {error.get('message') or ending}")
 
     def _first_line(self, name: str) -> dict[str, Any]:
         try:
@@ -198,17 +197,77 @@ class ProcessCluster:
         except msgspec.MsgspecError:
             return {}
 
+    def _last_words(self, name: str) -> str:
+        try:
+            lines = self.log(name).read_text(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        return f"see {self.log(name)}, which ends: {' | '.join(lines[-LAST_LINES:]) or '(nothing)'}"
+
     def _out(self, name: str) -> Path:
         return self.data / "logs" / f"{name}.out"
+
+    def _save(self) -> None:
+        """Write the run file; brokers that another command made leave meanwhile do not come back by this."""
+        written = runfile.load(self.data)
+        if written is not None:
+            self.run.left = list(dict.fromkeys((*self.run.left, *written.left)))
+            self.run.brokers = [entry for entry in self.run.brokers if entry.name not in self.run.left]
+        runfile.save(self.data, self.run)
+
+    # Trouble -------------------------------------------------------------------------------------------------------
+    def pause(self, name: str) -> None:
+        """SIGSTOP: the broker keeps its connections and says nothing."""
+        self._signal(self.entry(name), signal.SIGSTOP)
+        self.paused.add(name)
+
+    def resume(self, name: str) -> None:
+        """SIGCONT: it goes on as if nothing had been."""
+        self._signal(self.entry(name), signal.SIGCONT)
+        self.paused.discard(name)
+
+    def _signal(self, entry: BrokerEntry, number: signal.Signals) -> None:
+        if entry.process is not None:
+            send_signal(entry.process, number)
 
     # Ending --------------------------------------------------------------------------------------------------------
     async def kill(self, *names: str) -> None:
         """SIGKILL, as a power failure would; returns when the processes are gone."""
         entries = [self.entry(name) for name in names]
         for entry in entries:
-            if entry.process is not None:
-                send_signal(entry.process, signal.SIGKILL)
+            self._signal(entry, signal.SIGKILL)
         await self._wait_gone(entries, STOP_SECONDS_MAX)
+        self._forget(entries)
+
+    async def leave(self, name: str, seconds_max: float = PART_SECONDS_MAX) -> None:
+        """SIGUSR1: one broker hands over what it holds, ends, and is no longer part of the cluster.
+
+        Raises DeadlineExceeded when it does not end, or the others do not hold everything: then it stays part of it.
+        """
+        entry = self.entry(name)
+        if not entry.running:
+            raise ConfigError("broker", name, "is not running; 'causeway up' starts it, then it can hand over")
+        if len(self.running()) == 1:
+            raise ConfigError("broker", name, "nobody else runs who could take over; 'causeway down' stops it")
+        deadline = time.monotonic() + seconds_max
+        before = await self.status(name)
+        self._signal(entry, signal.SIGUSR1)
+        await self._wait_gone([entry], seconds_max)
+        if not self._gone(entry):
+            raise DeadlineExceeded(f"broker {name} did not end within {seconds_max:g} s; {self._last_words(name)}")
+        self._forget([entry])
+        while True:
+            reports = await self.reports()
+            missing = not_handed_over(name, before, reports)
+            if not missing and len(reports) == len(self.running()):
+                break
+            if time.monotonic() > deadline:
+                what = f"{name} ended before the others said that they hold {', '.join(missing) or 'everything'}"
+                raise DeadlineExceeded(f"{what}; 'causeway up' starts it again, then tell it to leave again")
+            await asyncio.sleep(POLL_SECONDS)
+        self.run.left.append(name)
+        self.run.brokers.remove(entry)
+        self._save()
 
     def exited(self) -> list[Exited]:
         """Brokers that have ended and were not started again, by whoever's hand."""
@@ -224,7 +283,7 @@ class ProcessCluster:
         """What became of brokers that ended by themselves: nobody killed or stopped them."""
         by_hand = (-signal.SIGKILL, -signal.SIGTERM, 0, None)
         return [
-            f"{ended.name} ended with {_ending(ended.code or 0)}; see {self.data / 'logs' / ended.name}.log"
+            f"{ended.name} ended with {_ending(ended.code or 0)}; see {self.log(ended.name)}"
             for ended in self.exited()
             if ended.code not in by_hand
         ]
@@ -233,16 +292,22 @@ class ProcessCluster:
         """SIGTERM to every broker, SIGKILL to those that take too long; the names that had to be killed."""
         stopping = self.running()
         for entry in stopping:
-            assert entry.process is not None
-            send_signal(entry.process, signal.SIGTERM)
+            self._signal(entry, signal.SIGTERM)
+            self._signal(entry, signal.SIGCONT)  # a paused one hears nothing else
         await self._wait_gone(stopping, seconds_max)
         stubborn = [entry.name for entry in stopping if not self._gone(entry)]
         await self.kill(*stubborn)
-        for entry in self.run.brokers:
-            entry.process = None
-        self._children.clear()
-        runfile.save(self.data, self.run)
+        self._forget(self.run.brokers)
         return stubborn
+
+    def _forget(self, entries: Iterable[BrokerEntry]) -> None:
+        """Their processes have ended, by our hand."""
+        for entry in entries:
+            if self._gone(entry):
+                entry.process = None
+                self._children.pop(entry.name, None)
+                self.paused.discard(entry.name)
+        self._save()
 
     async def _wait_gone(self, entries: Sequence[BrokerEntry], seconds_max: float) -> None:
         deadline = time.monotonic() + seconds_max
@@ -256,32 +321,6 @@ class ProcessCluster:
         if child is not None:
             return child.poll() is not None  # which reaps it: nobody else does
         return not entry.running
-
-
-def plan(data: Path, *, brokers: int | None, durability: str | None, copies: int | None, port: int) -> RunFile:
-    """What to run in a data directory: the cluster it holds (grown when asked to), or a new one."""
-    if brokers is not None and not 1 <= brokers <= BROKERS_MAX:
-        raise ConfigError("brokers", brokers, f"must lie in 1..{BROKERS_MAX}")
-    if copies is not None and not 1 <= copies <= 7:
-        raise ConfigError("copies", copies, "must lie in 1..7")
-    if durability is not None and durability not in ("disk", "memory"):
-        raise ConfigError("durability", durability, "must be 'disk' or 'memory'")
-    run = runfile.load(data)
-    if run is None:
-        count = 3 if brokers is None else brokers
-        run = RunFile([], durability or "disk", 3 if copies is None else copies)
-    else:
-        count = len(run.brokers) if brokers is None else brokers
-        if durability is not None and durability != run.durability:
-            raise ConfigError("durability", durability, f"the cluster in {data} has {run.durability}; leave it out")
-        if count < len(run.brokers):
-            raise ConfigError("brokers", count, f"the cluster in {data} has {len(run.brokers)}; leave it out")
-        run.copies = run.copies if copies is None else copies
-    if port and not 1 <= port <= 65536 - count:
-        raise ConfigError("port", port, f"must leave room for {count} ports up to 65535 (0 lets the system choose)")
-    for index in range(len(run.brokers), count):
-        run.brokers.append(BrokerEntry(f"broker-{index + 1}", port=port + index if port else 0))
-    return run
 
 
 def _ending(code: int) -> str:

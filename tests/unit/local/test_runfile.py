@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from causeway.cli import runfile
-from causeway.cli.pids import identify
-from causeway.cli.runfile import BrokerEntry, RunFile
 from causeway.errors import ConfigError, StoreError
+from causeway.local import runfile
+from causeway.local.pids import identify
+from causeway.local.runfile import BrokerEntry, RunFile
 
 
 def _environ(tmp_path: Path) -> dict[str, str]:

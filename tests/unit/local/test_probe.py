@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 import pytest
 
-from causeway.cli.probe import Probe
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Goodbye,
@@ -24,6 +23,7 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
+from causeway.local.probe import Probe
 from causeway.trace import Step, TraceRecord
 from causeway.types import Peer, key_of
 from causeway.wire.codec import decode_head, encode_frame

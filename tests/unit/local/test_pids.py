@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from causeway.cli.pids import identify, is_running, send_signal
+from causeway.local.pids import identify, is_running, send_signal
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from causeway.cli.pids import ProcessId, is_running
 from causeway.client.url import format_url
 from causeway.errors import ConfigError, StoreError
+from causeway.local.pids import ProcessId, is_running
 
 RUN_FILE_VERSION = 1
 _FILE_NAME = "cluster.json"
@@ -46,7 +46,9 @@ class RunFile(msgspec.Struct):
     durability: str = "disk"
     copies: int = 3
     formed: bool = False
-    """All brokers were active once: from then on nobody founds a cluster here again."""
+    """All brokers were active once: from then on nobody founds a cluster on this data again."""
+    left: list[str] = []
+    """Brokers that handed over and left for good; their names are not used again."""
     version: int = RUN_FILE_VERSION
 
     @property

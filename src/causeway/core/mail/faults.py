@@ -1,0 +1,131 @@
+"""What is wrong with a message about mail that could be decoded: the one judge of fields, for clients and brokers.
+
+Owns: the rules. Must not know: who asks, and what is answered. Each function says what is wrong, or None.
+Whatever passes can be kept, numbered, written to rows and wrapped in an envelope without overflowing anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import msgspec
+
+from causeway.core.messages import Commit, Deposit, Message, SendPart, TxPrepare
+from causeway.errors import ConfigError
+from causeway.limits import (
+    BATCH_COUNT_MAX,
+    ID_MAX,
+    OPERATION_BYTES_MAX,
+    SPANS_MAX,
+    TRANSACTION_HEAD_BYTES_MAX,
+    TRANSACTION_PARTS_MAX,
+    TTL_NANOSECONDS_MAX,
+    check_mailbox,
+)
+from causeway.types import KEY_BYTES, ServiceClass, Span
+from causeway.wire import body as bodies
+
+_known = lru_cache(maxsize=16_384)(check_mailbox)
+"""Names repeat in every batch. A bad name raises, hence is never remembered."""
+
+_NAMED = ("source", "dest", "mailbox")
+_INCARNATION_MAX = (1 << 63) - 1
+
+
+def name_fault(field: str, value: str) -> str | None:
+    """Of a mailbox's or an application's name."""
+    try:
+        _known(field, value)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def naming_fault(head: Message) -> str | None:
+    """Of all names, incarnations and origins in a message: where it goes and where its answer goes."""
+    for field in _NAMED:
+        value = getattr(head, field, None)
+        if value is not None and (fault := name_fault(field, value)) is not None:
+            return fault
+    if not 0 <= getattr(head, "incarnation", 0) <= _INCARNATION_MAX:
+        return "incarnation: must lie in 0..2**63-1"
+    if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
+        return f"origin: must be empty or the {KEY_BYTES} bytes of a broker's id"
+    return None
+
+
+def deposit_fault(head: Deposit, body: bytes) -> str | None:
+    """Of a batch on its way to a mailbox."""
+    fault = name_fault("source", head.source) or name_fault("dest", head.dest)
+    if fault is not None:
+        return fault
+    if not 0 <= head.stream <= ServiceClass.TRANSACTIONAL:
+        return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
+    if not 0 <= head.follows < head.first:
+        return f"first={head.first}, follows={head.follows}: ids start at 1 and rise"
+    return batch_fault(head, body)
+
+
+def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
+    """Of a batch in itself, alone or in a transaction."""
+    if not 1 <= part.count <= BATCH_COUNT_MAX:
+        return f"count={part.count}: a batch holds 1 to {BATCH_COUNT_MAX} messages"
+    if not 1 <= part.first <= ID_MAX - part.count:
+        return f"first={part.first}: ids start at 1 and end below 2**63"
+    if not 0 <= part.flags <= 0xFFFF:
+        return f"flags={part.flags}: must lie in 0..65535"
+    if not 0 <= part.priority <= 9:
+        return f"priority={part.priority}: must lie in 0..9"
+    if not 0 <= part.ttl <= TTL_NANOSECONDS_MAX:
+        return f"ttl={part.ttl}: must lie in 0..{TTL_NANOSECONDS_MAX} ns; 0 means for ever"
+    if len(body) > OPERATION_BYTES_MAX:
+        return f"body: {len(body)} bytes; at most {OPERATION_BYTES_MAX} are allowed at once"
+    if not bodies.check(body, part.count):
+        return f"body: {len(body)} bytes do not match the length table of {part.count} messages"
+    return None
+
+
+def spans_fault(spans: Sequence[Span]) -> str | None:
+    """Of ranges of mailbox numbers."""
+    if len(spans) > SPANS_MAX:
+        return f"spans: {len(spans)} ranges; at most {SPANS_MAX} are allowed at once"
+    for first, last in spans:
+        if not 0 <= first <= last <= ID_MAX:
+            return f"spans: {first}..{last} is not a range of numbers in 0..2**63-1"
+    return None
+
+
+def transaction_fault(head: Commit | TxPrepare, body: bytes) -> str | None:
+    """Of a transaction, or of one mailbox's part of it."""
+    if not 1 <= head.number <= ID_MAX:
+        return f"number={head.number}: must lie in 1..2**63-1"
+    count = len(head.sends) + len(head.settles)
+    if count > TRANSACTION_PARTS_MAX:
+        return f"sends, settles: {count} parts; at most {TRANSACTION_PARTS_MAX} are allowed"
+    size = len(msgspec.msgpack.encode((head.sends, head.settles)))
+    if size > TRANSACTION_HEAD_BYTES_MAX:
+        return f"sends, settles: {size} bytes; at most {TRANSACTION_HEAD_BYTES_MAX} are allowed"
+    if len(body) > OPERATION_BYTES_MAX:
+        return f"body: {len(body)} bytes; at most {OPERATION_BYTES_MAX} are allowed at once"
+    return _sends_fault(head.sends, body) or _settles_fault(head)
+
+
+def _sends_fault(sends: Sequence[SendPart], body: bytes) -> str | None:
+    at = 0
+    for send in sends:
+        if not 0 <= send.size <= len(body) - at:
+            return f"size={send.size}: must fit the body of the transaction"
+        fault = name_fault("dest", send.dest) or batch_fault(send, body[at : at + send.size])
+        if fault is not None:
+            return fault
+        at += send.size
+    return None if at == len(body) else f"body: has {len(body)} bytes; must be {at}, the sum of its parts"
+
+
+def _settles_fault(head: Commit | TxPrepare) -> str | None:
+    for settle in head.settles:
+        fault = name_fault("mailbox", settle.mailbox) or spans_fault(settle.spans)
+        if fault is not None:
+            return fault
+    return spans_fault([span for settle in head.settles for span in settle.spans])

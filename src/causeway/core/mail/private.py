@@ -1,0 +1,17 @@
+"""Private mailboxes: of one life of one application (its replies). Owns: when such a mailbox has ended."""
+
+from __future__ import annotations
+
+from causeway.core.mail.box import Box
+from causeway.types import SECOND
+
+PRIVATE = "~"
+"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
+
+PRIVATE_FOR = 60 * SECOND
+
+
+def is_over(box: Box) -> bool:
+    """Whether a private mailbox has lost its reader and holds nothing."""
+    mailbox = box.mailbox
+    return PRIVATE in mailbox.name and not mailbox.consumers() and mailbox.empty() and not box.done

@@ -1,0 +1,45 @@
+"""What the reports of several brokers say about their cluster as a whole. Pure.
+
+Owns: when a cluster may lose a broker again, and what would be lost with one that leaves. A group is what its latest
+epoch says; whoever was fenced may still report an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from causeway.config import BrokerConfig
+from causeway.core.groups.registry import ROOT_NAME
+
+
+def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int) -> bool:
+    """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die."""
+    if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
+        return False
+    root = _latest_groups(reports.values()).get(ROOT_NAME)
+    if root is None or root.get("incomplete"):
+        return False
+    return len(root.get("members", [])) >= min(brokers, BrokerConfig(name="any").root_copies)
+
+
+def not_handed_over(name: str, before: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Groups that still count on a broker that has left, or that it alone held and nobody else knows.
+
+    `before` is its own last report, `reports` are those of the brokers that stay.
+    """
+    groups = _latest_groups(report for other, report in reports.items() if other != name)
+    counted_on = {group for group, said in groups.items() if name in said.get("members", [])}
+    alone = {group for group, said in _latest_groups([before]).items() if said.get("members", []) == [name]}
+    return sorted(counted_on | (alone - groups.keys()))
+
+
+def _latest_groups(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Every replica group as its latest epoch has it, by name."""
+    latest: dict[str, Mapping[str, Any]] = {}
+    for report in reports:
+        for group in report.get("groups", []):
+            known = latest.get(str(group.get("name")))
+            if known is None or int(group.get("epoch", 0)) > int(known.get("epoch", 0)):
+                latest[str(group.get("name"))] = group
+    return latest

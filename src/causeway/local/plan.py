@@ -1,0 +1,90 @@
+"""Which brokers a local cluster has, and how each is started. Pure.
+
+Owns: names and ports of new brokers, the command line of a broker, and who may found the cluster. Two founders would
+be two clusters: a broker founds only when nothing of the cluster can be left anywhere.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Final
+
+from causeway.errors import ConfigError
+from causeway.local.runfile import BrokerEntry, RunFile
+
+BROKERS_MAX: Final = 64
+"""Processes on one machine; more belongs in the simulator."""
+COPIES_MAX: Final = 7
+BROKERS_DEFAULT: Final = 3
+COPIES_DEFAULT: Final = 3
+
+
+def plan(
+    found: RunFile | None,
+    *,
+    brokers: int | None = None,
+    durability: str | None = None,
+    copies: int | None = None,
+    port: int = 0,
+    prefix: str = "broker-",
+) -> RunFile:
+    """What to run in a data directory: the cluster found there (grown when asked to), or a new one."""
+    _check(brokers, durability, copies)
+    if found is None:
+        run = RunFile([], durability or "disk", COPIES_DEFAULT if copies is None else copies)
+        count = BROKERS_DEFAULT if brokers is None else brokers
+    else:
+        run = found
+        count = len(run.brokers) if brokers is None else brokers
+        if durability is not None and durability != run.durability:
+            raise ConfigError("durability", durability, f"the cluster there has {run.durability}; leave it out")
+        if count < len(run.brokers):
+            raise ConfigError("brokers", count, f"the cluster there has {len(run.brokers)}; see 'causeway leave'")
+        run.copies = run.copies if copies is None else copies
+    taken = {*(entry.name for entry in run.brokers), *run.left}
+    unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
+    new = list(itertools.islice(unused, count - len(run.brokers)))
+    room = max([count, *new])
+    if port and not 1 <= port <= 65536 - room:
+        raise ConfigError("port", port, f"must leave room for {room} ports up to 65535 (0 lets the system choose)")
+    for number in new:
+        run.brokers.append(BrokerEntry(f"{prefix}{number}", port=port + number - 1 if port else 0))
+    return run
+
+
+def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
+    """The command line of one broker."""
+    line = [sys.executable, "-P", "-m", "causeway", "broker", "--json"]
+    line += ["--name", entry.name, "--host", entry.host, "--port", str(entry.port)]
+    line += ["--durability", run.durability, "--copies", str(run.copies)]
+    if run.durability == "disk":
+        line += ["--data", str(data / entry.name)]
+    for other in run.brokers:
+        if other is not entry and other.port:
+            line += ["--seed", f"{other.host}:{other.port}"]
+    if founds(run, entry):
+        line.append("--founder")
+    return line
+
+
+def founds(run: RunFile, entry: BrokerEntry) -> bool:
+    """Whether a broker, started now, begins a new cluster if its store is empty."""
+    others = [other for other in run.brokers if other is not entry]
+    if any(other.running for other in others):
+        return False  # they may be the cluster: with an empty store it joins them
+    if run.durability == "memory":
+        return True  # whatever the cluster held died with its processes
+    if not any(other.port for other in others):
+        return True  # nobody else ever ran
+    return entry is run.brokers[0] and not run.formed
+
+
+def _check(brokers: int | None, durability: str | None, copies: int | None) -> None:
+    if brokers is not None and (type(brokers) is not int or not 1 <= brokers <= BROKERS_MAX):
+        raise ConfigError("brokers", brokers, f"must lie in 1..{BROKERS_MAX}")
+    if copies is not None and (type(copies) is not int or not 1 <= copies <= COPIES_MAX):
+        raise ConfigError("copies", copies, f"must lie in 1..{COPIES_MAX}")
+    if durability is not None and durability not in ("disk", "memory"):
+        raise ConfigError("durability", durability, "must be 'disk' or 'memory'")

@@ -1,0 +1,256 @@
+"""The directory of births: asked by everybody, answered by the root's owner when an entry is on all its copies."""
+
+from __future__ import annotations
+
+from causeway.config import BrokerConfig
+from causeway.core.groups.directory import EPOCHS_PER_BIRTH
+from causeway.core.groups.registry import ROOT, ROOT_NAME
+from causeway.core.messages import (
+    Chosen,
+    Config,
+    Copied,
+    Enter,
+    Entered,
+    Installed,
+    Member,
+    Outdated,
+    Resolve,
+    Resolved,
+)
+from causeway.errors import Code
+from causeway.types import Peer
+from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, config, members_of
+
+RETRY = BrokerConfig(name="x").retry
+
+
+def root(*peers: Peer, epoch: int = 1) -> Config:
+    return Config(ROOT_NAME, epoch, peers[0].id, tuple(Member(p, p.store) for p in peers), (), 1)
+
+
+ROOT_AB = root(A, B)
+
+
+def directory() -> Bench:
+    """A owns the root with B as its only copy."""
+    bench = Bench(A, ring=(A, B), root_copies=2)
+    bench.feed(B, Chosen(ROOT, root(A, B)))
+    bench.settle()
+    bench.feed(B, Installed(ROOT, 1, 1))
+    bench.forget()
+    return bench
+
+
+def commit(bench: Bench) -> None:
+    """All copies of the root have everything appended so far."""
+    bench.durable()
+    bench.feed(B, Copied(ROOT, 1, bench.groups.position(ROOT)))
+
+
+def born(bench: Bench, asker: Peer = C) -> Config:
+    bench.feed(asker, Resolve(KEY, "orders", (C, D)))
+    commit(bench)
+    found = bench.said(Resolved, to=asker, group=KEY)[-1].config
+    assert found is not None
+    return found
+
+
+# Answering -------------------------------------------------------------------------------------------------------
+def test_group_is_born_with_the_offered_brokers_the_first_as_its_owner() -> None:
+    found = born(directory())
+    assert (found.name, found.owner, members_of(found), found.incomplete) == ("orders", C.id, ["c", "d"], ())
+    assert found.born == found.epoch >= EPOCHS_PER_BIRTH
+    assert [m.token for m in found.members] == [C.store, D.store]
+
+
+def test_birth_is_answered_only_when_it_is_on_all_copies_of_the_root() -> None:
+    bench = directory()
+    bench.feed(C, Resolve(KEY, "orders", (C, D)))
+    bench.durable()
+    assert not bench.said(Resolved)
+    bench.feed(B, Copied(ROOT, 1, 2))
+    assert bench.said(Resolved, to=C)
+
+
+def test_concurrent_askers_are_told_the_same_birth_and_not_before_it_is_committed() -> None:
+    bench = directory()
+    bench.feed(C, Resolve(KEY, "orders", (C, D)))
+    bench.feed(D, Resolve(KEY, "orders", (D, C)))
+    bench.feed(C, Resolve(KEY, "orders", (C, D)))
+    assert bench.groups.position(ROOT) == 2, "one operation"
+    assert not bench.said(Resolved)
+    commit(bench)
+    assert {answer.config for answer in bench.said(Resolved)} == {bench.said(Resolved, to=D)[0].config}
+    assert len(bench.said(Resolved)) == 3
+
+
+def test_known_group_is_answered_at_once_whatever_is_offered() -> None:
+    bench = directory()
+    found = born(bench)
+    bench.forget()
+    bench.feed(D, Resolve(KEY, "orders", (D,)))
+    assert bench.said(Resolved, to=D, config=found)
+    assert not bench.writing
+
+
+def test_question_without_candidates_begins_nothing() -> None:
+    bench = directory()
+    bench.feed(C, Resolve(KEY, "orders", ()))
+    assert not bench.writing
+
+
+def test_entries_survive_a_restart_of_the_roots_owner() -> None:
+    bench = directory()
+    found = born(bench)
+    later = bench.restarted()
+    later.feed(B, Chosen(ROOT, root(A, epoch=2)))
+    later.settle()
+    later.feed(D, Resolve(KEY, "orders", (D,)))
+    assert later.said(Resolved, to=D, config=found)
+
+
+def test_birth_that_was_not_committed_is_not_answered_by_an_owner_that_lost_the_root() -> None:
+    bench = directory()
+    bench.feed(C, Resolve(KEY, "orders", (C, D)))
+    bench.feed(B, Chosen(ROOT, root(B, A, epoch=2)))
+    bench.settle()
+    bench.feed(B, Copied(ROOT, 1, 2))
+    assert not bench.said(Resolved)
+    bench.feed(D, Resolve(KEY, "orders", (D, C)))
+    assert bench.said(Outdated, to=D, group=ROOT, config=root(B, A, epoch=2))
+
+
+def test_broker_that_does_not_own_the_root_answers_with_the_root_it_knows() -> None:
+    bench = Bench(D)
+    bench.feed(C, Resolve(KEY, "orders", (C,)))
+    assert not bench.links.sent, "it knows nothing"
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.feed(C, Resolve(KEY, "orders", (C,)))
+    bench.feed(C, Enter(KEY, config(C, D)))
+    assert bench.said(Outdated, to=C) == [Outdated(ROOT, ROOT_AB)] * 2
+    assert not bench.writing
+
+
+def test_reported_epoch_is_entered_and_confirmed_when_committed() -> None:
+    bench = directory()
+    first = born(bench)
+    later = config(C, D, B, epoch=first.epoch + 1, born=first.born)
+    bench.feed(C, Enter(KEY, later))
+    assert not bench.said(Entered)
+    commit(bench)
+    assert bench.said(Entered, to=C, epoch=later.epoch)
+    bench.feed(D, Resolve(KEY, "orders", (D,)))
+    assert bench.said(Resolved, to=D, config=later)
+
+
+def test_report_of_an_epoch_already_passed_changes_nothing_and_is_confirmed() -> None:
+    bench = directory()
+    first = born(bench)
+    bench.feed(C, Enter(KEY, first))
+    assert bench.said(Entered, to=C, epoch=first.epoch)
+    assert not bench.writing
+
+
+def test_reborn_group_begins_above_every_epoch_of_its_former_life() -> None:
+    bench = directory()
+    first = born(bench)
+    last = config(epoch=first.epoch + 5, owner=C, born=first.born)
+    bench.feed(C, Enter(KEY, last, True))
+    bench.feed(D, Resolve(KEY, "orders", (D, C)))
+    assert not bench.said(Resolved, to=D), "the end is not committed yet"
+    commit(bench)
+    assert bench.said(Entered, to=C, epoch=last.epoch)
+    again = born(bench, D)
+    assert again.epoch >= first.epoch + EPOCHS_PER_BIRTH
+    assert again.born == again.epoch
+
+
+def test_end_of_a_former_life_does_not_end_the_present_one() -> None:
+    bench = directory()
+    first = born(bench)
+    end = Enter(KEY, config(epoch=first.epoch + 5, owner=C, born=first.born), True)
+    bench.feed(C, end)
+    commit(bench)
+    again = born(bench, D)
+    bench.feed(C, end)
+    commit(bench)
+    bench.forget()
+    bench.feed(C, Resolve(KEY, "orders", (C,)))
+    assert bench.said(Resolved, to=C, config=again)
+
+
+def test_late_report_of_an_ended_group_does_not_enter_it_again() -> None:
+    bench = directory()
+    first = born(bench)
+    bench.feed(C, Enter(KEY, config(epoch=first.epoch + 5, owner=C, born=first.born), True))
+    commit(bench)
+    bench.feed(C, Enter(KEY, config(C, D, epoch=first.epoch + 4, born=first.born)))
+    commit(bench)
+    assert born(bench, D).born > first.born
+
+
+# Asking ----------------------------------------------------------------------------------------------------------
+def asker(*, knows: bool = True) -> Bench:
+    bench = Bench(D, ring=(D, C, B))
+    if knows:
+        bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    return bench
+
+
+def test_asker_offers_the_living_brokers_the_ring_wants() -> None:
+    bench = Bench(D, ring=(D, C, B))
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.down(C)
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    assert bench.said(Resolve, to=A) == [Resolve(KEY, "orders", (D, B))]
+
+
+def test_asker_learns_the_answer_and_stops_asking() -> None:
+    bench = asker()
+    found = config(C, D)
+    bench.feed(A, Resolved(KEY, found))
+    assert bench.groups.directory.answers == [(KEY, found, 0)]
+    assert bench.groups.config(KEY) == found
+    bench.forget()
+    bench.pass_time(20 * RETRY)
+    assert not bench.said(Resolve)
+
+
+def test_unanswered_question_goes_to_other_members_of_the_root_too() -> None:
+    bench = asker()
+    bench.pass_time(10 * RETRY)
+    assert bench.said(Resolve, to=B)
+
+
+def test_asker_follows_the_root_to_where_it_went() -> None:
+    bench = asker()
+    bench.feed(B, Outdated(ROOT, root(C, B, epoch=2)))
+    bench.forget()
+    bench.pass_time(10 * RETRY)
+    assert bench.said(Resolve, to=C)
+    assert not bench.said(Resolve, to=A)
+
+
+def test_question_that_nobody_answers_is_reported_and_asked_on() -> None:
+    bench = asker(knows=False)
+    bench.pass_time(30 * RETRY)
+    assert (KEY, None, Code.NO_DIRECTORY) in bench.groups.directory.answers
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.pass_time(10 * RETRY)
+    assert bench.said(Resolve)
+
+
+def test_owner_reports_its_epoch_until_the_directory_has_it() -> None:
+    bench = Bench(A)
+    bench.groups.learn(ROOT, root(D))
+    bench.feed(B, Chosen(KEY, config(A, B, C)))
+    bench.settle()
+    assert bench.said(Enter, to=D, config=config(A, B, C), retired=False)
+    bench.forget()
+    bench.pass_time(6 * RETRY)
+    assert bench.said(Enter, to=D)
+    bench.feed(D, Entered(KEY, 7))
+    bench.forget()
+    bench.pass_time(20 * RETRY)
+    assert not bench.said(Enter)

@@ -1,0 +1,318 @@
+"""Entering, keeping and leaving groups: tokens, lost storages, and what a superseded member keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from causeway.config import BrokerConfig
+from causeway.core.events import OwnershipLost
+from causeway.core.groups.registry import ROOT
+from causeway.core.messages import Accept, Chosen, Config, Inquire, Installed, NotMember, Outdated, Prepare, Promised
+from causeway.store.base import LOCAL, Page
+from causeway.types import Key, Peer
+from tests.unit.core.groups.bench import ALL_BYTES, KEY, A, B, Bench, C, D, config, incomplete_in, members_of, put
+
+RETRY = BrokerConfig(name="x").retry
+ABC_8 = config(B, C, D, epoch=8, owner=B)
+"""What comes after an epoch of A, B and C: without A."""
+
+
+def follower() -> Bench:
+    """A follows B with one row."""
+    bench = Bench(A)
+    bench.join(config(A, B, C, owner=B))
+    bench.replicate(B, 1, put(b"b1", b"one"))
+    bench.settle()
+    bench.forget()
+    return bench
+
+
+def other_storage(peer: Peer, store: int) -> Peer:
+    return Peer(peer.id, peer.name, peer.host, peer.port, store)
+
+
+# Installing ------------------------------------------------------------------------------------------------------
+def test_member_says_installed_only_when_the_epoch_is_durable() -> None:
+    bench = Bench(A)
+    bench.feed(B, Chosen(KEY, config(A, B, C, owner=B)))
+    assert not bench.said(Installed)
+    bench.durable()
+    assert bench.said(Installed, to=B, epoch=7)
+
+
+def test_member_repeats_installed_with_its_position_when_its_owner_asks_again() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, config(A, B, C, owner=B), 1))
+    bench.durable()
+    assert bench.said(Installed, to=B, epoch=7, seq=2)
+
+
+def test_complete_member_keeps_its_position_into_the_next_epoch() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, config(A, B, epoch=8, owner=B), 9))
+    bench.durable()
+    assert bench.said(Installed, to=B, epoch=8, seq=2)
+
+
+def test_incomplete_member_waits_for_its_owner_to_say_where_the_epoch_begins() -> None:
+    bench = Bench(D)
+    epoch = config(A, B, D, epoch=8, incomplete=(D,))
+    bench.feed(B, Chosen(KEY, epoch))
+    assert not bench.writing
+    bench.feed(A, Chosen(KEY, epoch, 5))
+    bench.durable()
+    assert bench.said(Installed, to=A, epoch=8, seq=5)
+
+
+def test_later_epoch_lifts_the_promise_made_in_the_former() -> None:
+    bench = follower()
+    bench.feed(C, Prepare(KEY, config(A, B, C, owner=B), (5, C.id)))
+    bench.join(config(A, B, C, epoch=8, owner=C))
+    bench.replicate(C, 2, put(b"b2", b"two"), epoch=8)
+    assert bench.rows() == {b"b1": b"one", b"b2": b"two"}
+
+
+def test_news_of_an_older_epoch_is_answered_with_ours() -> None:
+    bench = follower()
+    later = config(A, B, epoch=8, owner=B)
+    bench.join(later)
+    bench.feed(C, Chosen(KEY, config(A, B, C, owner=B)))
+    assert bench.said(Outdated, to=C, config=later)
+    assert bench.groups.config(KEY) == later
+
+
+def test_outdated_member_installs_what_it_is_told() -> None:
+    bench = follower()
+    bench.feed(C, Outdated(KEY, config(A, C, epoch=8, owner=C)))
+    bench.durable()
+    assert bench.said(Installed, to=C, epoch=8)
+
+
+def test_rows_of_an_earlier_life_of_the_name_are_deleted() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, config(A, B, epoch=2048, owner=B, born=2048)))
+    bench.durable()
+    assert bench.rows() == {}
+    assert bench.said(Installed, to=B, epoch=2048, seq=1)
+
+
+def test_deposed_owner_stops_and_says_so() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B, C))
+    later = config(A, B, C, epoch=8, owner=B)
+    bench.feed(B, Chosen(KEY, later))
+    assert bench.told(OwnershipLost) == [OwnershipLost(KEY, later)]
+    assert not bench.groups.owned(KEY)
+
+
+def test_prepare_brings_a_member_to_the_epoch_it_has_not_heard_of() -> None:
+    bench = follower()
+    bench.feed(C, Prepare(KEY, config(A, B, C, epoch=8, owner=B), (1, C.id)))
+    bench.durable()
+    assert bench.said(Promised, to=C, epoch=9, last_seq=2)
+    found = bench.groups.config(KEY)
+    assert found is not None
+    assert found.epoch == 8
+
+
+def test_prepare_for_a_group_we_are_not_in_is_not_promised() -> None:
+    bench = Bench(D)
+    bench.feed(C, Prepare(KEY, config(A, B, C), (1, C.id)))
+    bench.durable()
+    assert not bench.said(Promised)
+
+
+# Tokens and lost storages ----------------------------------------------------------------------------------------
+STALE_A = other_storage(A, 66)
+"""A as it was admitted before its storage was replaced."""
+
+
+@pytest.mark.parametrize(
+    "message", [Chosen(KEY, config(STALE_A, B, owner=B)), Prepare(KEY, config(STALE_A, B, owner=B), (1, B.id))]
+)
+def test_member_admitted_with_another_storage_denies_the_membership(message: Chosen | Prepare) -> None:
+    bench = Bench(A)
+    bench.feed(B, message)
+    bench.durable()
+    assert bench.said(NotMember, to=B, epoch=7, token=A.store)
+    assert not bench.said(Installed)
+    assert not bench.said(Promised)
+
+
+@pytest.mark.parametrize("how", [Chosen, Prepare])
+def test_member_said_to_hold_rows_that_knows_nothing_comes_in_under_another_token(how: type) -> None:
+    """Its storage is the same, but the row that remembered the membership is gone: it must not vote from memory."""
+    bench = Bench(A)
+    epoch = config(A, B, C, owner=B, epoch=9)
+    bench.feed(B, Chosen(KEY, epoch) if how is Chosen else Prepare(KEY, epoch, (1, B.id)))
+    bench.settle()
+    (denied,) = bench.said(NotMember, to=B, epoch=9)
+    assert denied.token != A.store
+    assert not bench.said(Promised)
+    later = bench.restarted()
+    later.feed(B, Chosen(KEY, epoch))
+    assert later.said(NotMember, to=B, token=denied.token), "also after a restart"
+
+
+def test_damaged_membership_row_makes_a_stranger_with_another_token() -> None:
+    bench = follower()
+    page = bench.store.scan(LOCAL, b"", b"", ALL_BYTES)
+    damaged = Page([r for r in page.rows if r.key != b"g" + KEY], [b"g" + KEY], None)
+    later = Bench(A, store=bench.store)
+    later.turn(lambda turn: later.groups.start(turn, damaged))
+    later.feed(C, Prepare(KEY, config(A, B, C, owner=B), (1, C.id)))
+    later.durable()
+    assert not later.said(Promised)
+    (denied,) = later.said(NotMember, to=C)
+    assert denied.token not in (A.store, 0)
+    readmitted = config(other_storage(A, denied.token), B, epoch=8, owner=B, incomplete=(A,))
+    later.feed(B, Chosen(KEY, readmitted, 4))
+    later.durable()
+    assert later.said(Installed, to=B, epoch=8, seq=4)
+
+
+def owner_after(stimulus: str) -> Bench:
+    bench = Bench(A)
+    bench.own(config(A, B, C))
+    if stimulus == "denied":
+        bench.feed(C, NotMember(KEY, 7, 999))
+    else:
+        bench.up(other_storage(C, 999))
+    return bench
+
+
+@pytest.mark.parametrize("stimulus", ["denied", "came back with other storage"])
+def test_member_without_its_storage_comes_in_anew_and_incomplete(stimulus: str) -> None:
+    bench = owner_after(stimulus)
+    assert bench.said(Prepare, to=B)
+    if stimulus != "denied":
+        bench.ring.order[2] = other_storage(C, 999)
+    planned = bench.elect(B, seq=1)
+    assert incomplete_in(planned) == ["c"]
+    assert {m.peer.name: m.token for m in planned.members}["c"] == 999
+
+
+def test_promise_of_a_member_without_its_storage_does_not_count() -> None:
+    bench = owner_after("denied")
+    bench.durable()
+    ballot = bench.said(Prepare)[-1].ballot
+    bench.feed(C, Promised(KEY, 8, ballot, 7, 1))
+    bench.pass_time(RETRY)
+    assert not bench.said(Accept)
+
+
+def test_denial_of_another_epoch_or_by_a_newcomer_that_has_not_heard_changes_nothing() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B, C, incomplete=(C,)))
+    bench.feed(B, NotMember(KEY, 6, 999))
+    bench.feed(D, NotMember(KEY, 7, 999))
+    bench.feed(C, NotMember(KEY, 7, C.store))
+    assert not bench.said(Prepare)
+    assert bench.serving()
+
+
+# Superseded ------------------------------------------------------------------------------------------------------
+def local_keys(bench: Bench) -> set[bytes]:
+    return {key[:1] for key in bench.rows(Key(LOCAL)) if key[1:] == KEY}
+
+
+def test_superseded_member_keeps_its_rows_while_the_new_epoch_is_incomplete() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, config(B, C, D, epoch=8, owner=B, incomplete=(D,))))
+    bench.settle()
+    assert bench.rows() == {b"b1": b"one"}
+    assert bench.restarted().groups.empty, "nobody depends on them being here"
+    bench.feed(B, Chosen(KEY, ABC_8))
+    assert bench.rows() == {}
+
+
+def test_superseded_member_with_rows_asks_whether_they_are_still_needed() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, config(B, C, D, epoch=8, owner=B, incomplete=(D,))))
+    bench.pass_time(5 * RETRY)
+    assert bench.said(Inquire, to=B, epoch=8)
+
+
+def test_superseded_member_deletes_its_rows_and_remembers_that_it_left() -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, ABC_8))
+    assert bench.rows() == {}
+    assert local_keys(bench) == {b"x"}
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_member_that_left_ignores_everything_from_before(restart: bool) -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, ABC_8))
+    bench.settle()
+    if restart:
+        bench = bench.restarted()
+    bench.forget()
+    for stale in (config(A, B, C, owner=B), config(A, B, C, epoch=8, owner=B)):
+        bench.feed(C, Chosen(KEY, stale))
+        bench.feed(C, Outdated(KEY, stale))
+        bench.feed(C, Prepare(KEY, stale, (9, C.id)))
+        bench.turn(lambda turn, stale=stale: (bench.groups.learn(KEY, stale), bench.groups.wake(turn, KEY)))
+    assert not bench.writing
+    assert not bench.said(Promised)
+    assert bench.groups.empty
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_member_that_left_can_be_admitted_again_later(restart: bool) -> None:
+    bench = follower()
+    bench.feed(B, Chosen(KEY, ABC_8))
+    bench.settle()
+    if restart:
+        bench = bench.restarted()
+    bench.feed(B, Chosen(KEY, config(B, C, A, epoch=9, owner=B, incomplete=(A,)), 5))
+    bench.durable()
+    assert bench.said(Installed, to=B, epoch=9, seq=5)
+
+
+def test_superseded_owner_says_that_it_lost_the_group() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B, C))
+    bench.feed(B, Chosen(KEY, ABC_8))
+    assert bench.told(OwnershipLost) == [OwnershipLost(KEY, ABC_8)]
+
+
+# Inquire ---------------------------------------------------------------------------------------------------------
+def answer_to(bench: Bench, epoch: int) -> list[Chosen | Outdated | NotMember | Inquire]:
+    bench.forget()
+    bench.feed(C, Inquire(KEY, epoch))
+    return [sent.head for sent in bench.links.sent if sent.to == C.id]  # type: ignore[misc]
+
+
+def test_owner_answers_an_inquiry_with_its_epoch_and_where_it_began() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B, C))
+    bench.append(put(b"b1", b"one"))
+    assert answer_to(bench, 0) == [Chosen(KEY, config(A, B, C), 1)]
+
+
+def test_member_answers_an_inquiry_of_one_that_is_behind_or_ahead() -> None:
+    bench = follower()
+    mine: Config = config(A, B, C, owner=B)
+    assert answer_to(bench, 6) == [Outdated(KEY, mine)]
+    assert answer_to(bench, 7) == []
+    assert answer_to(bench, 8) == [Inquire(KEY, 7)]
+
+
+def test_stranger_answers_an_inquiry_with_what_it_heard_or_denies() -> None:
+    bench = Bench(A)
+    assert answer_to(bench, 7) == [NotMember(KEY, 7, A.store)]
+    heard = config(B, C, epoch=8)
+    bench.groups.learn(KEY, heard)
+    assert answer_to(bench, 7) == [Outdated(KEY, heard)]
+    assert answer_to(bench, 8) == []
+
+
+def test_founder_begins_the_root_alone() -> None:
+    bench = Bench(A, ring=(A,))
+    bench.turn(bench.groups.found)
+    bench.settle()
+    root = bench.groups.directory.root
+    assert root is not None
+    assert (root.epoch, members_of(root)) == (1, ["a"])
+    assert bench.groups.serving(ROOT)

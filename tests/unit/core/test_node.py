@@ -1,0 +1,76 @@
+"""The whole broker machine: what only shows when all parts are together."""
+
+from __future__ import annotations
+
+import random
+
+from causeway.config import BrokerConfig
+from causeway.core.effects import Effects
+from causeway.core.events import DriverEvent, Loaded, Opened, Received
+from causeway.core.messages import Hello, StatusReply, StatusRequest, Welcome
+from causeway.core.node import START_TOKEN, Node
+from causeway.store.base import Page, Row
+from causeway.types import SECOND, Peer, key_of
+
+NOW = 1_000 * SECOND
+
+
+def make(**settings: object) -> Node:
+    config = BrokerConfig(name="b1", port=7400, founder=True, **settings)  # type: ignore[arg-type]
+    return Node(config, Peer(key_of("b1"), "b1", "127.0.0.1", 7400, 1), 1, random.Random(1))
+
+
+def greet(conn: int) -> list[DriverEvent]:
+    return [Opened(conn), Received(conn, Hello(1, "app", 7), b"")]
+
+
+def heads(effects: Effects, kind: type) -> list[object]:
+    return [send.head for send in effects.sends if isinstance(send.head, kind)]
+
+
+def test_node_asks_its_store_first_and_answers_nobody_before_it_has_spoken() -> None:
+    node = make()
+    effects = node.handle(greet(2), NOW)
+    assert [load.token for load in effects.loads] == [START_TOKEN]
+    assert effects.sends == []
+    effects = node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    assert len(heads(effects, Welcome)) == 1, "what came early is answered now"
+
+
+def test_node_reads_all_pages_of_its_own_rows_before_it_begins() -> None:
+    node = make()
+    node.handle([], NOW)
+    first = Page([Row(b"v" + key_of("a"), 0, bytes(8))], [], b"w")
+    effects = node.handle([Loaded(START_TOKEN, first), *greet(2)], NOW)
+    assert [load.start for load in effects.loads] == [b"w"]
+    assert effects.sends == []
+    effects = node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    assert len(heads(effects, Welcome)) == 1
+
+
+def test_node_has_no_deadline_while_its_store_is_silent() -> None:
+    node = make()
+    assert node.next_deadline() == 0
+    node.handle([], NOW)
+    assert node.next_deadline() is None
+
+
+def test_status_is_answered_to_a_client() -> None:
+    node = make()
+    node.handle(greet(2), NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    effects = node.handle([Received(2, StatusRequest(5), b"")], NOW)
+    (reply,) = [send for send in effects.sends if isinstance(send.head, StatusReply)]
+    assert b'"broker":"b1"' in reply.body
+
+
+def test_time_never_goes_back_inside_a_node() -> None:
+    node = make()
+    node.handle([], NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    before = node.next_deadline()
+    node.handle([], NOW - 5 * SECOND)
+    after = node.next_deadline()
+    assert before is not None
+    assert after is not None
+    assert after >= NOW

@@ -1,0 +1,42 @@
+"""What several brokers' reports mean together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from causeway.local.health import not_handed_over, settled
+
+
+def _report(name: str, *groups: dict[str, Any]) -> dict[str, Any]:
+    return {"broker": name, "active": True, "groups": list(groups)}
+
+
+def _group(name: str, members: str, *, epoch: int = 1, incomplete: str = "") -> dict[str, Any]:
+    return {"name": name, "epoch": epoch, "members": list(members), "incomplete": list(incomplete)}
+
+
+def _root(members: str, *, epoch: int = 1, incomplete: str = "") -> dict[str, Any]:
+    return _group("causeway/root", members, epoch=epoch, incomplete=incomplete)
+
+
+def test_cluster_is_settled_once_all_are_active_and_the_directory_lies_on_all_of_them() -> None:
+    young = {name: _report(name, _root("a")) for name in "ab"}
+    copying = {name: _report(name, _root("ab", epoch=2, incomplete="b")) for name in "ab"}
+    done = {"a": _report("a", _root("ab", epoch=3)), "b": _report("b", _root("a"))}
+    assert [settled(reports, 2) for reports in (young, copying, done)] == [False, False, True]
+    assert not settled(done, 3)
+    assert not settled({**done, "c": _report("c") | {"active": False}}, 3)
+    assert not settled({"a": _report("a")}, 1)
+
+
+def test_everything_is_handed_over_once_the_latest_epochs_do_without_the_broker() -> None:
+    before = _report("a", _group("box", "ab"), _root("abc"))
+    early = {"b": _report("b", _group("box", "ab"), _root("abc")), "c": _report("c", _root("bc", epoch=2))}
+    assert not_handed_over("a", before, early) == ["box"]
+    done = {"b": _report("b", _group("box", "ab")), "c": _report("c", _group("box", "bc", epoch=2), _root("bc"))}
+    assert not_handed_over("a", before, done) == []
+
+
+def test_group_that_nobody_else_knows_was_not_handed_over() -> None:
+    before = _report("a", _group("alone", "a"), _group("ended", "ab"))
+    assert not_handed_over("a", before, {"b": _report("b")}) == ["alone"]

@@ -1,0 +1,124 @@
+"""What is started with which arguments, without starting it."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from causeway.errors import ConfigError
+from causeway.local.pids import identify
+from causeway.local.plan import command, founds, plan
+from causeway.local.runfile import BrokerEntry, RunFile
+
+
+def test_new_cluster_has_three_brokers_on_disk_unless_told() -> None:
+    run = plan(None)
+    assert [entry.name for entry in run.brokers] == ["broker-1", "broker-2", "broker-3"]
+    assert (run.durability, run.copies, run.formed) == ("disk", 3, False)
+
+
+def test_ports_follow_the_first() -> None:
+    assert [entry.port for entry in plan(None, port=7400).brokers] == [7400, 7401, 7402]
+
+
+def test_cluster_found_is_resumed_on_its_ports() -> None:
+    found = RunFile([BrokerEntry("x", port=9), BrokerEntry("y", port=5)], copies=2, formed=True)
+    run = plan(found, port=7400)
+    assert [(entry.name, entry.port) for entry in run.brokers] == [("x", 9), ("y", 5)]
+    assert (run.copies, run.formed) == (2, True)
+
+
+def test_cluster_found_grows_when_asked() -> None:
+    run = plan(RunFile([BrokerEntry("broker-1", port=7400)], formed=True), brokers=2, port=7400)
+    assert [(entry.name, entry.port) for entry in run.brokers] == [("broker-1", 7400), ("broker-2", 7401)]
+
+
+def test_name_of_a_broker_that_left_is_not_used_again() -> None:
+    found = RunFile([BrokerEntry("broker-1", port=7400), BrokerEntry("broker-3", port=7402)], left=["broker-2"])
+    assert [entry.name for entry in plan(found).brokers] == ["broker-1", "broker-3"]
+    run = plan(found, brokers=3, port=7400)
+    assert [(entry.name, entry.port) for entry in run.brokers][2:] == [("broker-4", 7403)]
+
+
+def test_cluster_found_does_not_shrink_by_accident() -> None:
+    with pytest.raises(ConfigError, match=r"brokers=1.*has 2.*causeway leave"):
+        plan(RunFile([BrokerEntry("a"), BrokerEntry("b")]), brokers=1)
+
+
+def test_durability_of_a_cluster_is_not_changed_by_accident() -> None:
+    with pytest.raises(ConfigError, match=r"durability='memory'.*has disk"):
+        plan(RunFile([BrokerEntry("a")]), durability="memory")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "field"),
+    [
+        ({"brokers": 0}, "brokers=0"),
+        ({"brokers": 65}, "brokers=65"),
+        ({"brokers": "3"}, "brokers='3'"),
+        ({"copies": 8}, "copies=8"),
+        ({"durability": "tape"}, "durability='tape'"),
+        ({"port": -1}, "port=-1"),
+        ({"port": 65534}, "port=65534"),
+    ],
+)
+def test_bad_wishes_are_refused_by_name(wanted: dict[str, int], field: str) -> None:
+    with pytest.raises(ConfigError, match=field):
+        plan(None, **wanted)  # type: ignore[arg-type]
+
+
+# Founding -----------------------------------------------------------------------------------------------------------
+def _founders(run: RunFile) -> list[bool]:
+    return [founds(run, entry) for entry in run.brokers]
+
+
+def test_only_the_first_broker_of_a_cluster_never_formed_is_a_founder() -> None:
+    run = plan(None, port=7400)
+    assert _founders(run) == [True, False, False]
+    run.formed = True
+    assert _founders(run) == [False, False, False]
+
+
+@pytest.mark.parametrize("durability", ["disk", "memory"])
+@pytest.mark.parametrize("formed", [False, True])
+def test_nobody_founds_a_cluster_while_another_broker_of_it_runs(durability: str, *, formed: bool) -> None:
+    """Its store may be empty (memory), and the others may be the cluster even before all have joined."""
+    run = plan(None, durability=durability, port=7400)
+    run.formed = formed
+    run.brokers[1].process = identify(os.getpid())
+    assert not founds(run, run.brokers[0])
+    assert not founds(run, run.brokers[2])
+
+
+def test_memory_of_which_no_process_is_left_is_founded_anew_by_whoever_is_first() -> None:
+    run = plan(None, durability="memory", port=7400)
+    run.formed = True
+    assert _founders(run) == [True, True, True]
+
+
+def test_broker_that_was_always_alone_needs_nobody_to_come_back() -> None:
+    run = RunFile([BrokerEntry("a", port=1)], formed=True)
+    assert _founders(run) == [True]
+    assert _founders(plan(run, brokers=2)) == [True, False], "the second never ran"
+
+
+# Commands -----------------------------------------------------------------------------------------------------------
+def test_founder_is_told_so() -> None:
+    run = plan(None, port=7400)
+    assert ["--founder" in command(Path("d"), run, entry) for entry in run.brokers] == [True, False, False]
+
+
+def test_broker_joins_through_every_other_known_address() -> None:
+    run = plan(None, port=7400)
+    arguments = command(Path("d"), run, run.brokers[1])
+    seeds = [after for before, after in pairwise(arguments) if before == "--seed"]
+    assert seeds == ["127.0.0.1:7400", "127.0.0.1:7402"]
+
+
+def test_brokers_in_memory_get_no_data_directory() -> None:
+    for durability, expected in (("disk", True), ("memory", False)):
+        run = RunFile([BrokerEntry("a")], durability)
+        assert ("--data" in command(Path("d"), run, run.brokers[0])) is expected
