@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -84,12 +85,13 @@ def main() -> int:
     results = plan(options.select)
     if not results:
         parser.error(f"-k {options.select!r}: no case has this in its name")
+    load = os.getloadavg()[0]
     with Progress(console=Console(stderr=True), transient=True) as progress:
         run_all(results, options, progress)
     if options.json:
-        print(json.dumps(as_json(results), indent=2))
+        print(json.dumps(as_json(results, load), indent=2))
     else:
-        show(results, Console(width=None if sys.stdout.isatty() else 120))
+        show(results, load, Console(width=None if sys.stdout.isatty() else 120))
     return int(any(result.case.system == OURS and not result.samples for result in results))
 
 

@@ -29,6 +29,9 @@ GOALS = (
 STEAL_PERCENT_MAX = 5.0
 """Above this the hypervisor took so much that the figure says little about the software."""
 
+LOAD_MAX = 0.5
+"""Runnable processes of others; with more, latencies are those of the scheduler."""
+
 
 @dataclass
 class Result:
@@ -124,9 +127,14 @@ def goals(results: list[Result]) -> list[dict[str, Any]]:
     return found
 
 
-def as_json(results: list[Result]) -> dict[str, Any]:
+def as_json(results: list[Result], load: float) -> dict[str, Any]:
     """Everything, for programs."""
-    return {"machine": machine(), "results": [result.as_json() for result in results], "goals": goals(results)}
+    return {
+        "machine": machine(),
+        "load_before": load,
+        "results": [result.as_json() for result in results],
+        "goals": goals(results),
+    }
 
 
 def machine() -> str:
@@ -137,8 +145,8 @@ def machine() -> str:
     )
 
 
-def show(results: list[Result], console: Console) -> None:
-    """One table per kind, then the goals."""
+def show(results: list[Result], load: float, console: Console) -> None:
+    """One table per kind, then the goals, then how far to trust them."""
     for kind, title in KINDS.items():
         table = Table(title=title, title_justify="left", title_style="bold", caption_justify="left")
         for name in ("size", "system", "median of runs", "spread", "of relay", "causeway is", "broker CPU", "steal"):
@@ -158,6 +166,8 @@ def show(results: list[Result], console: Console) -> None:
             else f"[{'green' if reached >= goal['wanted'] else 'red'}]{reached:.2f}[/]"
         )
         console.print(f"goal, {goal['size']} B: {goal['goal']} (>= {goal['wanted']:g}): {verdict}")
+    if load > LOAD_MAX:
+        console.print(f"[red]The machine was busy before we began (load {load:.1f}): repeat this when it is quiet.[/]")
     console.print(
         f"[dim]{machine()}. `of relay` and `causeway is` are ratios: more is better for the row, or for Causeway.[/]"
     )

@@ -82,7 +82,7 @@ class ConfigError(CausewayError):
         self.field, self.value, self.remedy = field, value, remedy
         shown = repr(value)
         if len(shown) > 80:
-            shown = shown[:77] + "..."
+            shown = f"{shown[:36]}...{shown[-40:]}"  # the end of a path tells most
         super().__init__(f"{field}={shown}: {remedy}")
 
 

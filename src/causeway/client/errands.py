@@ -7,6 +7,7 @@ errands; what they say and what an answer means is theirs. Stimuli: links, Moved
 from __future__ import annotations
 
 import random
+from typing import Final
 
 from causeway.client.links import Uplink, Uplinks
 from causeway.client.settings import Address, SessionConfig
@@ -19,11 +20,14 @@ MOVED_WAIT_MIN: Duration = 50 * MILLISECOND
 MOVED_WAIT_MAX: Duration = 200 * MILLISECOND
 """How long to wait when a mailbox has no owner yet, or its owner could not be reached."""
 
+MOVES_MAX: Final = 8
+"""More than the overlay needs to lead us anywhere: two brokers point at each other, and need a moment."""
+
 
 class Errand:
     """Something to be asked at a mailbox's owner (or, with `address`, at one broker, or at any broker)."""
 
-    __slots__ = ("address", "answered", "asked", "link", "mailbox", "number", "trouble")
+    __slots__ = ("address", "answered", "asked", "link", "mailbox", "moves", "number", "trouble")
 
     def __init__(self, number: int, mailbox: str, address: Address | None = None) -> None:
         self.number = number
@@ -34,6 +38,8 @@ class Errand:
         self.asked = False
         """On the present link."""
         self.answered = False
+        self.moves = 0
+        """Brokers that sent us on, one after the other."""
         self.trouble = ""
         """The last reason it could not be answered."""
 
@@ -132,10 +138,11 @@ class Errands:
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
             if here and errand.answered:
                 continue  # said to somebody who asked where it is: here, as we know
+            errand.moves = 0 if errand.answered else errand.moves + 1
             self._withdraw(turn, errand)
             if moved.detail:
                 errand.trouble = moved.detail
-            if moved.peer is None or here:
+            if moved.peer is None or here or errand.moves > MOVES_MAX:
                 self._pause(turn, errand)
             else:
                 self._go(turn, errand, self._links.reach(turn, moved.peer))
@@ -183,4 +190,5 @@ class Errands:
         errand.on_lost(turn)
 
     def _pause(self, turn: Turn, errand: Errand) -> None:
+        errand.moves = 0
         self.deadlines.set(errand.number, turn.now + self._rng.randint(MOVED_WAIT_MIN, MOVED_WAIT_MAX))

@@ -49,6 +49,8 @@ class Broker:
         self.disk: Disk | None = None
         self.joined = False
         """Was started at least once."""
+        self.roams = False
+        """Listens on another port in every life. Never all of them: a client must find somebody where its URL says."""
         self.leaving = False
         self.gone = False
         """Left the cluster for good."""
@@ -86,6 +88,7 @@ class Cluster:
         process = self.world.process(name, (f"10.0.0.{index}", PORT))
         process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
         broker = Broker(process, name)
+        broker.roams = self.options.roaming and index % 2 == 1
         self.brokers.append(broker)
         return broker
 
@@ -101,7 +104,7 @@ class Cluster:
         disk.commit_ns, disk.read_ns, disk.jitter_ns = options.commit, options.commit // 4, options.commit_jitter
         broker.store.page_rows = options.page_rows
         broker.disk = disk
-        if options.roaming and broker.joined:
+        if broker.roams and broker.joined:
             broker.process.move((f"10.0.0.{broker.process.index}", PORT + broker.lives))
         address = broker.process.address
         assert address is not None

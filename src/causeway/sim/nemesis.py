@@ -233,6 +233,8 @@ class Nemesis:
     def _leave(self) -> None:
         staying = [broker for broker in self.cluster.members() if not broker.leaving]
         living = [broker for broker in staying if broker.up and not broker.process.stopped]
+        if self.options.roaming:
+            living = [broker for broker in living if broker.roams]  # those at fixed addresses must stay
         if len(staying) > MEMBERS_MIN and living:
             broker = self._rng.choice(living)
             self._count(f"leave {broker.name}")

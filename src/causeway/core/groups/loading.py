@@ -104,13 +104,10 @@ class Loading:
         return key in self._repairs
 
     def _holders(self, group: Group) -> dict[BrokerId, None]:
-        """Who has the same rows: the other complete members, reachable or not."""
-        config = group.config
-        return {
-            m.peer.id: None
-            for m in config.members
-            if m.peer.id != self._r.me.id and m.peer.id not in config.incomplete and m.peer.id not in group.gone
-        }
+        """Who may have the same rows: everybody of this epoch and of the one before, reachable or not."""
+        before = group.previous.members if group.previous is not None else ()
+        members = dict.fromkeys(m.peer.id for m in (*group.config.members, *before))
+        return {b: None for b in members if b != self._r.me.id and b not in group.gone}
 
     # Asking ----------------------------------------------------------------------------------------------------
     def on_fetched(self, turn: Turn, peer: Peer, head: Fetched, body: bytes) -> None:
@@ -215,10 +212,16 @@ class Loading:
         if group is None:
             self._r.send(turn, peer.id, Fetched(head.group, head.epoch, False, head.keys), _encode([]))
             return
-        if self._r.me.id in group.config.incomplete or group.config.epoch < head.epoch or not head.keys:
+        if group.config.epoch < head.epoch or not head.keys:
             return
         keys = head.keys[:FETCH_KEYS_MAX]
-        serving = Serving(peer.id, group.config.epoch, keys, len(keys))
+        if group.member(self._r.me.id) is None or self._r.me.id in group.config.incomplete:
+            # Our rows may be old. Bulk rows never change, though: what we have of those is good.
+            keys = tuple(key for key in keys if key[:1] == BULK)
+            if not keys:
+                self._r.send(turn, peer.id, Fetched(head.group, group.config.epoch, False, head.keys), _encode([]))
+                return
+        serving = Serving(peer.id, group.config.epoch, head.keys, len(keys))
         for key in keys:
             token = self._r.new_token()
             self._loads[token] = ("fetch", head.group, peer.id)

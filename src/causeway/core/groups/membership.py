@@ -153,6 +153,7 @@ class Membership:
             group = r.groups[key] = Group(key, meta, (config.epoch, seq))
         else:
             owned = group.tenure
+            group.previous = group.config
             group.meta, group.position = meta, (config.epoch, seq)
         group.attempt = None
         group.gone.clear()

@@ -114,6 +114,8 @@ class Group:
     gone: dict[BrokerId, int] = field(default_factory=dict)
     """Members whose storage denied the membership, with the token they offer now."""
     ballot_seen: int = 0
+    previous: Config | None = None
+    """The epoch before, as far as this life remembers: its members may still hold rows that are damaged here."""
 
     @property
     def config(self) -> Config:

@@ -21,12 +21,15 @@ from causeway.core.messages import (
     Browse,
     Commit,
     Deposit,
+    Detach,
     Find,
     Message,
     Moved,
     NotMember,
     Rejected,
+    Return,
     Routed,
+    Settle,
 )
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import Code
@@ -181,9 +184,13 @@ class Mailman:
             turn.tell(event)
 
     def refuse(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
-        """Nobody can take it: tell the senders."""
+        """Nobody can take it: tell the senders. Settlements and returns go on waiting: some are never repeated."""
         for event in self._take(key):
-            self._refuse(turn, event, code, detail)
+            head = event.head
+            if isinstance(head, Settle | Return | Detach):
+                self.wait(turn, head.mailbox, event)
+            else:
+                self._refuse(turn, event, code, detail)
 
     def _take(self, key: Key) -> Iterable[ClientMessage | PeerMessage]:
         """What waits for a mailbox, which waits no longer."""
@@ -201,9 +208,8 @@ class Mailman:
         elif isinstance(event, ClientMessage) and isinstance(head, Commit):
             # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
             turn.send(event.conn, Moved(head.source, None, code, detail))
-        elif isinstance(event, ClientMessage) and isinstance(head, Attach | Browse | Find):
+        elif isinstance(event, ClientMessage) and isinstance(head, Attach | Browse | Find | Settle | Return):
             turn.send(event.conn, Moved(head.mailbox, None, code, detail))
-        # Settlements and returns are repeated by the client; an answer would make it leave its consumer.
 
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
         """Tell the source broker of a batch that it is not taken."""

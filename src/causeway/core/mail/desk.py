@@ -219,7 +219,8 @@ class Desk:
                     if client is not None:
                         self._clients[client] = event.conn
                         self._of_conn[event.conn] = client
-                        self._office.attach(turn, event.conn, client[0], head)
+                        if self.mailman.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
+                            self.mailman.wait(turn, mailbox, event)
                 case Browse():
                     self._office.browse(turn, event.conn, head)
                 case _:

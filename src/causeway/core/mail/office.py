@@ -190,16 +190,18 @@ class Office:
         self._dirty[group] = None
 
     # Consumers -------------------------------------------------------------------------------------------------
-    def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> None:
-        """A consumer arrives (the mailbox is ours)."""
+    def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> bool:
+        """A consumer arrives (the mailbox is ours); False when it must wait until we may write."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
         if not self._attendance.enter(conn, group, head.consumer):
             detail = f"this connection has {CONSUMERS_PER_CONNECTION_MAX} consumers, its limit"
             turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, detail))
-            return
-        if (conn, head.consumer) in box.mailbox.consumers() and self._groups.serving(group):
+            return True
+        if (conn, head.consumer) in box.mailbox.consumers():
             # It begins anew: what it holds by our account, it does not know of.
+            if not self._groups.serving(group):
+                return False
             self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
         turn.send(conn, Attached(head.mailbox, head.consumer))
@@ -207,6 +209,7 @@ class Office:
             while box.notices:
                 turn.send(conn, box.notices.popleft())
         self.touch(group)
+        return True
 
     def detach(self, turn: Turn, conn: int, head: Detach) -> None:
         """A consumer leaves (we may write)."""

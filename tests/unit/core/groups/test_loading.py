@@ -340,10 +340,10 @@ def damaged_while_filling() -> Bench:
     return bench
 
 
-def test_member_that_is_being_filled_is_not_asked_for_damaged_rows() -> None:
+def test_everybody_who_may_hold_a_damaged_row_is_asked_also_who_is_being_filled() -> None:
     bench = damaged_while_filling()
-    assert bench.said(Fetch, to=B, keys=(b"s",))
-    assert not bench.said(Fetch, to=C)
+    for peer in (B, C):
+        assert bench.said(Fetch, to=peer, keys=(b"s",))
 
 
 @pytest.mark.parametrize("write", [put(b"s", b"newer", 2), Delete(KEY, b"s")], ids=["overwritten", "deleted"])
@@ -380,11 +380,18 @@ def test_broker_without_the_group_says_that_it_has_no_rows() -> None:
     assert rows_in(bench.body_of(Fetched)) == {}
 
 
-def test_member_that_is_incomplete_or_behind_does_not_answer() -> None:
-    incomplete = newcomer()
-    incomplete.feed(B, Fetch(KEY, 8, (b"b5",)))
+def test_member_that_is_behind_does_not_answer() -> None:
     behind = holder()
     behind.feed(B, Fetch(KEY, 8, (b"b1",)))
-    for bench in (incomplete, behind):
-        bench.settle()
-        assert not bench.said(Fetched)
+    behind.settle()
+    assert not behind.said(Fetched)
+
+
+def test_member_that_is_being_filled_gives_rows_that_never_change_and_denies_the_rest() -> None:
+    incomplete = newcomer()
+    before = incomplete.rows()
+    bulk = next(key for key in before if key[:1] == b"b")
+    incomplete.feed(B, Fetch(KEY, 8, (bulk, b"s")))
+    incomplete.settle()
+    assert incomplete.said(Fetched) == [Fetched(KEY, 8, False, (bulk, b"s"))]
+    assert list(rows_in(incomplete.body_of(Fetched))) == [bulk]
