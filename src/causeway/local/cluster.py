@@ -273,10 +273,10 @@ class ProcessCluster:
         """Brokers that have ended and were not started again, by whoever's hand."""
         ended: list[Exited] = []
         for entry in self.run.brokers:
-            child = self._children.get(entry.name)
-            code = child.poll() if child is not None else None
-            if entry.process is not None and not entry.running:
-                ended.append(Exited(entry.name, code))
+            if entry.process is None or entry.running:
+                continue
+            child = self._children.get(entry.name)  # asked after the process was seen to have ended: the code is there
+            ended.append(Exited(entry.name, child.poll() if child is not None else None))
         return ended
 
     def crashed(self) -> list[str]:

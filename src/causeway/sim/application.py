@@ -18,6 +18,7 @@ from causeway.client.outcomes import DeliveryConfirmed, MessagesArrived, SendDon
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.client.transactions import Commitment, Parcel
+from causeway.core.messages import Settle
 from causeway.errors import Refused
 from causeway.sim.checkers.base import Deed, Reader
 from causeway.sim.checkers.panel import Panel
@@ -90,6 +91,8 @@ class Application:
         """Settled and not confirmed, by consumer and mailbox number."""
         self._said: dict[tuple[int, int], None] = {}
         """Those of them the session has taken note of."""
+        self._accepted: dict[tuple[int, int], Letter] = {}
+        """Everything this life settled, by consumer and mailbox number."""
         self._consumers: dict[int, MailReader] = {}
 
     @property
@@ -133,7 +136,7 @@ class Application:
                 self.on_decided(transaction, DeedEnd.UNKNOWN)
         self.panel.reader_ended(self.reader)
         self._out, self._transactions, self._confirming = {}, {}, {}
-        self._settling, self._said, self._consumers = {}, {}, {}
+        self._settling, self._said, self._accepted, self._consumers = {}, {}, {}, {}
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -171,9 +174,18 @@ class Application:
             return
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
+        self._accepted[(held.consumer.number, held.number)] = held.letter
         if not held.lot.stale and held.number < VOLATILE_NUMBERS:
             self._settling[(held.consumer.number, held.number)] = (held.mailbox, held.letter)
         self.process.poke()
+
+    def told_broker(self, settle: Settle) -> None:
+        """A kept session told a broker of a settlement: it must be on its own disk by now."""
+        for first, last in settle.spans:
+            for number in range(first, last + 1):
+                letter = self._accepted.get((settle.consumer, number))
+                if letter is not None:
+                    self.panel.once.kept(letter, self.name)
 
     def give_back(self, held: Held) -> None:
         """The application wants it delivered again."""

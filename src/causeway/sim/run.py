@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
-from causeway.core.messages import Message
+from causeway.core.messages import Message, Settle
 from causeway.core.node import Node
 from causeway.sim.application import Application, Held, MakeSession
 from causeway.sim.checkers.base import Wrong
@@ -69,6 +69,7 @@ class SimRun:
         self._stores: dict[str, RottingStore] = {}
         for kind in SingleOwner.kinds:
             self.world.watch(kind, self._watch)
+        self.world.watch(Settle, self._watch_settle)
 
     # The phases ------------------------------------------------------------------------------------------------
     def run(self) -> SimVerdict:
@@ -235,6 +236,11 @@ class SimRun:
 
     def _storage_lost(self, broker: Broker) -> None:
         self.panel.owner.forget(broker.name)
+
+    def _watch_settle(self, sender: Process, receiver: Process, head: Message) -> None:
+        if sender.name in self._stores:
+            assert isinstance(head, Settle)
+            self.applications[sender.name].told_broker(head)
 
     def _watch(self, sender: Process, receiver: Process, head: Message) -> None:
         self.panel.frame(sender.name, receiver.name, head, brokers=sender.broker and receiver.broker)

@@ -179,8 +179,8 @@ class Groups:
 
     @property
     def empty(self) -> bool:
-        """Whether no group depends on us (any more)."""
-        return all(g.member(self._r.me.id) is None for g in self._r.groups.values())
+        """Whether no group depends on us (any more): not as a member, nor for what a new owner has yet to hear."""
+        return not self._r.groups
 
     def fellows(self) -> list[Peer]:
         """Brokers that share a group with us."""

@@ -65,7 +65,7 @@ class Membership:
             return
         if mine is None:
             if group is not None:
-                self._superseded(turn, group, head.config)
+                self._superseded(turn, group, peer, head)
             return
         if mine.token != self._token(head.group, group):
             r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
@@ -98,7 +98,8 @@ class Membership:
                 r.send(turn, peer.id, NotMember(head.group, head.epoch, r.token_for(head.group)))
             return
         if group.tenure is not None and group.config.epoch >= head.epoch:
-            r.send(turn, peer.id, Chosen(head.group, group.config, group.tenure.base))
+            # After our own write of that epoch: who asks may forget its rows on this word.
+            r.persist(turn, (), peer.id, Chosen(head.group, group.config, group.tenure.base))
         elif group.config.epoch > head.epoch:
             r.send(turn, peer.id, Outdated(head.group, group.config))
         elif group.config.epoch < head.epoch:
@@ -176,21 +177,25 @@ class Membership:
             r.deadlines.set_if_unset(("audit", key), turn.now + 4 * r.settings.retry)
         r.touch(key)
 
-    def _superseded(self, turn: Turn, group: Group, config: Config) -> None:
-        """The group went on without us. Our rows may be the last ones until its new members have all of theirs."""
-        r = self._r
+    def _superseded(self, turn: Turn, group: Group, peer: Peer, head: Chosen) -> None:
+        """The group went on without us. Our rows, or our word of its epoch, may be the last until its owner has both."""
+        r, config = self._r, head.config
         owned = group.tenure is not None
-        if config.incomplete:
-            group.meta = Meta(config, group.meta.token)
-            group.tenure = group.attempt = None
-            r.persist_silently(turn, r.save(group))
-            r.deadlines.set(("audit", group.key), turn.now + 4 * r.settings.retry)
-        else:
+        told_by_owner = peer.id == config.owner and head.base >= 0
+        if not config.members or (told_by_owner and not config.incomplete):
             del r.groups[group.key]
             r.left[group.key] = (config.born, config.epoch)
             r.persist_silently(turn, forget_rows(group.key, config))
             for timer in ("attempt", "grace", "fenced", "takeover", "audit", "doubt", "retry", "migrate"):
                 r.deadlines.cancel((timer, group.key))
+        else:
+            if config.epoch > group.config.epoch:
+                group.meta = Meta(config, group.meta.token)
+                group.tenure = group.attempt = None
+                r.persist_silently(turn, r.save(group))
+            if not told_by_owner:
+                r.send(turn, config.owner, Inquire(group.key, config.epoch))
+            r.deadlines.set(("audit", group.key), turn.now + 4 * r.settings.retry)
         if owned:
             turn.tell(OwnershipLost(group.key, config))
 

@@ -128,12 +128,16 @@ class Policy:
             self._r.deadlines.set(("takeover" if group.tenure is None else "fenced", group.key), turn.now + wait)
 
     def audit(self, turn: Turn, group: Group) -> None:
-        """A member asks its owner now and then whether its epoch is still the latest."""
+        """A member asks its owner now and then whether its epoch is still the latest; a former one asks them all."""
         r = self._r
-        if group.tenure is None and group.config.owner != r.me.id:
-            if self.leaderless(group) and group.member(r.me.id) is not None:
+        wait = AUDIT_EVERY * r.settings.heartbeat
+        if group.member(r.me.id) is None:
+            for member in group.config.members:
+                r.send(turn, member.peer.id, Inquire(group.key, group.config.epoch))
+            wait = 4 * r.settings.retry  # we only keep its rows, or its epoch, until its owner needs neither
+        elif group.tenure is None and group.config.owner != r.me.id:
+            if self.leaderless(group):
                 r.touch(group.key)
             else:
                 r.send(turn, group.config.owner, Inquire(group.key, group.config.epoch))
-        wait = AUDIT_EVERY * r.settings.heartbeat
         r.deadlines.set(("audit", group.key), turn.now + wait + r.rng.randrange(wait))

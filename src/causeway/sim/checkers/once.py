@@ -25,6 +25,8 @@ class ExactlyOnce(Checker):
         """Acknowledged, and the acknowledgement confirmed."""
         self._buried: dict[Letter, Reader] = {}
         """The same, as a dead letter."""
+        self._kept: dict[tuple[Letter, str], None] = {}
+        """Accepted by an application that remembers over restarts, and told to a broker."""
         self._sent: dict[Letter, None] = {}
 
     def sent(self, letter: Letter) -> None:
@@ -35,10 +37,16 @@ class ExactlyOnce(Checker):
             self.complain(f"{letter} was delivered to {reader} and never sent")
         if (letter, reader) in self._held:
             self.complain(f"{letter} was delivered twice to {reader} from {mailbox}")
+        if (letter, reader[0]) in self._kept:
+            self.complain(f"{letter} was shown again to {reader}, which had kept that it accepted it")
         done = self._buried.get(letter) or (None if mailbox != letter.dest else self._done.get(letter))
         if done is not None:
             self.complain(f"{letter} was delivered to {reader} from {mailbox} after {done} was done with it")
         self._held[(letter, reader)] = None
+
+    def kept(self, letter: Letter, application: str) -> None:
+        """An application with kept state has told a broker that it is done with a letter."""
+        self._kept[(letter, application)] = None
 
     def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
         done = self._done if mailbox == letter.dest else self._buried

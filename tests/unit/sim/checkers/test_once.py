@@ -63,3 +63,12 @@ def test_once_catches_a_dead_letter_that_comes_twice() -> None:
     checker.settlement_confirmed("dead/b", OTHER, LETTER)
     with pytest.raises(Wrong, match="after"):
         checker.delivered("dead/b", ("d", 1), LETTER)
+
+
+def test_once_catches_a_letter_shown_again_to_an_application_that_kept_its_acceptance() -> None:
+    checker = checker_after_delivery()
+    checker.kept(LETTER, "b")
+    checker.delivered("b", OTHER, LETTER)
+    checker.reader_ended(ONE)
+    with pytest.raises(Wrong, match="kept"):
+        checker.delivered("b", ("b", 2), LETTER)

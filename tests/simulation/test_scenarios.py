@@ -1,0 +1,229 @@
+"""Named scenarios on a simulated cluster of real brokers and clients: what is promised for them, one by one.
+
+The swarm finds what nobody thought of; these say what everybody should be able to rely on.
+"""
+
+from __future__ import annotations
+
+from causeway.sim.application import Application, Held
+from causeway.sim.cluster import Broker
+from causeway.sim.faults import options_calm
+from causeway.sim.letters import Letter
+from causeway.sim.run import SimRun
+from causeway.types import SECOND, ServiceClass
+
+TRANSACTIONAL, RECOVERABLE = ServiceClass.TRANSACTIONAL, ServiceClass.RECOVERABLE
+
+
+class Stage(SimRun):
+    """A settled cluster, with verbs for what happens to it."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(options_calm(7, **{"brokers": 5, "workloads": [], **options}))
+        self.failures: dict[Letter, str] = {}
+        self.acknowledged: dict[Letter, int] = {}
+        self.arrived: list[Letter] = []
+        fail, accept = self.panel.failed, self.panel.acknowledged
+
+        def failed(letter: Letter, reason: str) -> None:
+            self.failures[letter] = reason
+            fail(letter, reason)
+
+        def acknowledged(letter: Letter) -> None:
+            self.acknowledged[letter] = self.world.now
+            accept(letter)
+
+        self.panel.failed, self.panel.acknowledged = failed, acknowledged  # type: ignore[method-assign]
+        self._setup()
+        self._pass(5 * SECOND)
+
+    def join(self, name: str, *, reads: bool = False) -> Application:
+        application = self.application(self.mailbox(name))
+        if reads:
+            application.on_start = lambda reader: reader.read(reader.name, 64)
+            application.on_letter = self._read
+        self.launch(application)
+        self._pass(SECOND)
+        return application
+
+    def _read(self, held: Held) -> None:
+        self.arrived.append(held.letter)
+        held.application.settle(held)
+
+    def write(self, sender: Application, dest: str, count: int, service: ServiceClass = TRANSACTIONAL) -> list[Letter]:
+        letters = [sender.send(dest, service, 100, timeout=self.options.send_timeout) for _ in range(count)]
+        return [letter for letter in letters if letter is not None]
+
+    def owner_of(self, mailbox: str) -> Broker:
+        for broker in self.cluster.living():
+            machine = broker.machine
+            assert machine is not None
+            for group in machine.statistics()["groups"]:  # type: ignore[attr-defined]
+                if group["name"] == mailbox and group["owner"] == broker.name and group["serving"]:
+                    return broker
+        raise AssertionError(f"nobody serves {mailbox}")
+
+    def holders_of(self, mailbox: str) -> list[str]:
+        machine = self.owner_of(mailbox).machine
+        assert machine is not None
+        groups = machine.statistics()["groups"]
+        return next(group["members"] for group in groups if group["name"] == mailbox)  # type: ignore[attr-defined]
+
+    def cut_off(self, brokers: list[Broker], clients: list[Application], *, one_way: bool = False) -> None:
+        inside = [broker.process for broker in brokers] + [client.process for client in clients]
+        outside = [process for process in self.world.processes if process not in inside]
+        for a in inside:
+            for b in outside:
+                self.world.network.cut(a, b)
+                if not one_way:
+                    self.world.network.cut(b, a)
+
+    def mend(self) -> None:
+        for a in self.world.processes:
+            for b in self.world.processes:
+                while self.world.network.is_cut(a, b):
+                    self.world.network.heal(a, b)
+
+    def rest(self) -> None:
+        """Everything converges and no checker complains."""
+        reason = self._converge()
+        assert reason is None, reason
+        self.panel.finish()
+
+
+def test_partition_minority_refuses_with_a_reason_and_healing_merges() -> None:
+    stage = Stage(send_timeout=10 * SECOND)
+    sender = stage.join("sender")
+    before = stage.write(sender, "box", 5)
+    stage._pass(SECOND)
+    assert set(before) <= set(stage.acknowledged)
+    owner = stage.owner_of("box")
+    holders = stage.holders_of("box")
+    strangers = [broker for broker in stage.cluster.brokers if broker.name not in holders]
+    stage.cut_off([owner, *strangers], [sender])
+    cut = [*stage.write(sender, "box", 5), *stage.write(sender, "box", 5, RECOVERABLE)]
+    stage._pass(15 * SECOND)
+    assert not any(letter in stage.acknowledged for letter in cut)
+    assert all("1 of 3 copies reachable" in stage.failures[letter] for letter in cut), stage.failures
+    stage.mend()
+    stage._pass(5 * SECOND)
+    after = stage.write(sender, "box", 5)
+    stage._pass(2 * SECOND)
+    reader = stage.join("box", reads=True)
+    stage.rest()
+    assert reader.up
+    assert set(before) | set(after) <= set(stage.arrived)
+    assert len(stage.arrived) == len(set(stage.arrived))
+
+
+def test_partition_majority_goes_on_while_the_owner_is_cut_off() -> None:
+    stage = Stage()
+    sender, _ = stage.join("sender"), stage.join("box", reads=True)
+    stage.write(sender, "box", 1)
+    stage._pass(SECOND)
+    stage.cut_off([stage.owner_of("box")], [])
+    began = stage.world.now
+    (letter,) = stage.write(sender, "box", 1)
+    stage._pass(10 * SECOND)
+    waited = stage.acknowledged[letter] - began
+    assert waited < 3 * stage.options.silence
+    stage.mend()
+    stage.rest()
+
+
+def test_partition_one_way_owner_that_can_speak_but_not_hear_is_replaced() -> None:
+    stage = Stage()
+    sender, _ = stage.join("sender"), stage.join("box", reads=True)
+    stage.write(sender, "box", 1)
+    stage._pass(SECOND)
+    owner = stage.owner_of("box")
+    for process in stage.world.processes:
+        if process is not owner.process:
+            stage.world.network.cut(process, owner.process)
+    letters = stage.write(sender, "box", 3)
+    stage._pass(15 * SECOND)
+    assert set(letters) <= set(stage.acknowledged)
+    stage.mend()
+    stage.rest()
+
+
+def test_power_loss_of_the_whole_cluster_loses_nothing_acknowledged() -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    letters = [*stage.write(sender, "box", 20), *stage.write(sender, "box", 20, RECOVERABLE)]
+    stage._pass(SECOND)
+    assert set(letters) <= set(stage.acknowledged)
+    for broker in stage.cluster.living():
+        stage.cluster.crash(broker, noticed=False)
+    stage._pass(SECOND)
+    for broker in stage.cluster.members():
+        stage.cluster.start(broker)
+    stage.join("box", reads=True)
+    stage.rest()
+    assert sorted(stage.arrived) == sorted(letters)
+
+
+def test_kill_of_the_owner_is_bridged_within_a_second() -> None:
+    stage = Stage()
+    sender, _ = stage.join("sender"), stage.join("box", reads=True)
+    stage.write(sender, "box", 1)
+    stage._pass(SECOND)
+    stage.cluster.crash(stage.owner_of("box"), noticed=True)
+    killed = stage.world.now
+    (letter,) = stage.write(sender, "box", 1)
+    stage._pass(5 * SECOND)
+    assert stage.acknowledged[letter] - killed < SECOND
+    stage.nemesis.heal()
+    stage.rest()
+
+
+def test_lost_storage_is_replaced_from_the_copies() -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    letters = stage.write(sender, "box", 30)
+    stage._pass(SECOND)
+    owner = stage.owner_of("box")
+    stage.cluster.crash(owner, noticed=True)
+    owner.store = None
+    stage.panel.owner.forget(owner.name)
+    stage._pass(SECOND)
+    stage.cluster.start(owner)
+    stage._pass(15 * SECOND)
+    assert stage.convergence.groups_whole() is None
+    stage.join("box", reads=True)
+    stage.rest()
+    assert stage.arrived == letters
+
+
+def test_join_partition_and_kill_in_the_same_moment_lose_nothing() -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    letters = stage.write(sender, "box", 50)
+    stage._pass(SECOND)
+    assert set(letters) <= set(stage.acknowledged)
+    owner = stage.owner_of("box")
+    stage.cluster.start(stage.cluster.add())
+    stage.cut_off([next(broker for broker in stage.cluster.brokers if broker is not owner)], [])
+    stage.cluster.crash(owner, noticed=False)
+    more = stage.write(sender, "box", 10)
+    stage._pass(6 * SECOND)
+    stage.mend()
+    stage.cluster.start(owner)
+    stage.join("box", reads=True)
+    stage.rest()
+    assert stage.arrived == [*letters, *more]
+
+
+def test_leave_hands_everything_over_before_it_goes() -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    letters = stage.write(sender, "box", 30)
+    stage._pass(SECOND)
+    owner = stage.owner_of("box")
+    stage.cluster.leave(owner)
+    stage._pass(20 * SECOND)
+    assert owner.gone
+    assert stage.convergence.groups_whole() is None
+    stage.join("box", reads=True)
+    stage.rest()
+    assert stage.arrived == letters
