@@ -15,23 +15,33 @@ from causeway.client.streams import SMALL_BYTES
 class TaskLatch:
     """One waiting task."""
 
-    __slots__ = ("_future",)
+    __slots__ = ("_future", "_loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._future: asyncio.Future[None] = loop.create_future()
+        self._loop = loop
+        self._future: asyncio.Future[bool] = loop.create_future()
 
     def fire(self) -> None:
         """Let it go on."""
-        if not self._future.done():
-            self._future.set_result(None)
+        self._end(fired=True)
 
     async def wait(self, seconds: float | None = None) -> bool:
         """Until fired (True) or the time is over (False)."""
         if seconds is None:
-            await self._future
-            return True
-        done, _ = await asyncio.wait((self._future,), timeout=max(0.0, seconds))
-        return bool(done)
+            return await self._future
+        # One timer: `asyncio.wait` would cost a quarter of a short round trip.
+        timer = self._loop.call_later(max(0.0, seconds), self._run_out)
+        try:
+            return await self._future
+        finally:
+            timer.cancel()
+
+    def _run_out(self) -> None:
+        self._end(fired=False)
+
+    def _end(self, *, fired: bool) -> None:
+        if not self._future.done():
+            self._future.set_result(fired)
 
 
 class LoopEngine(Host):

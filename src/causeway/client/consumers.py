@@ -70,8 +70,9 @@ class MailReader(Errand):
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Attach. What may not have been settled is said again as soon as somebody serves us: only the owner may hear
-        it, anybody else would send us away."""
+        it, anybody else would send us away. A consumer that ends wants nothing but to have settled."""
         if self.closing:
+            self.say_settled(turn, link, self.unconfirmed.spans())
             return
         self.attached_on = link
         turn.send(link.conn, Attach(self.mailbox, self.number, self.credit))
@@ -117,8 +118,9 @@ class MailReaders:
         self.late = LateSettles()
         self._streams: dict[str, dict[StreamKey, SeenStream]] = {}
         self._serial = 0
-        self._dirty: dict[int, MailReader] = {}
-        self.arrived: list[MailReader] = []
+        self.dirty: dict[int, MailReader] = {}
+        """Those with something to pass on at the end of the turn."""
+        self.arrived: dict[MailReader, None] = {}
         """Got something this turn, for the session to tell."""
         self.touched: dict[tuple[str, StreamKey], SeenStream] = {}
         """Accepted something this turn, for kept state."""
@@ -131,7 +133,7 @@ class MailReaders:
     @property
     def quiet(self) -> bool:
         """Whether every settlement was said and confirmed."""
-        return not self._dirty and not any(consumer.unconfirmed for consumer in self._all.values())
+        return not self.dirty and not any(consumer.unconfirmed for consumer in self._all.values())
 
     # Asked by the application ----------------------------------------------------------------------------------
     def add(self, turn: Turn, consumer: MailReader) -> None:
@@ -162,7 +164,7 @@ class MailReaders:
         if consumer is not None and not lot.dirty:
             lot.dirty = True
             consumer.dirty.append(lot)
-            self._dirty[consumer.number] = consumer
+            self.dirty[consumer.number] = consumer
 
     def accept_through(self, lot: Lot, index: int) -> None:
         """The application is done with everything its consumer handed out up to this message."""
@@ -183,7 +185,7 @@ class MailReaders:
         for start, stop in lot.give_back(first, last):
             if not lot.stale:
                 consumer.returns.append((lot.seq + start, lot.seq + stop))
-            self._dirty[consumer.number] = consumer
+            self.dirty[consumer.number] = consumer
         if not lot.dirty:
             self._release(consumer, lot)
 
@@ -201,7 +203,7 @@ class MailReaders:
         if consumer.closing or consumer.number not in self._all:
             return
         consumer.closing = True
-        self._dirty[consumer.number] = consumer
+        self.dirty[consumer.number] = consumer
 
     # What happened ---------------------------------------------------------------------------------------------
     def on_attached(self, turn: Turn, link: Uplink, consumer: MailReader, mailbox: str) -> bool:
@@ -263,16 +265,16 @@ class MailReaders:
             if not consumer.unconfirmed:
                 self._errands.deadlines.cancel(consumer.number)
                 if consumer.closing:
-                    self._dirty[consumer.number] = consumer
+                    self.dirty[consumer.number] = consumer
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""
         found: list[tuple[MailReader, list[Span]]] = []
-        for consumer in list(self._dirty.values()):
+        for consumer in list(self.dirty.values()):
             for lot in consumer.dirty:
                 self._collect_lot(consumer, lot)
             consumer.dirty.clear()
-        for consumer in self._dirty.values():
+        for consumer in self.dirty.values():
             if consumer.settles:
                 found.append((consumer, merged(consumer.settles)))
                 consumer.settles.clear()
@@ -292,7 +294,7 @@ class MailReaders:
         """Say what was given back; let consumers end whose settlements are through (`awaiting`: not yet said)."""
         self.late.say(turn)
         closing: list[MailReader] = []
-        for consumer in self._dirty.values():
+        for consumer in self.dirty.values():
             if consumer.returns:
                 spans = tuple(merged(consumer.returns))
                 consumer.returns.clear()
@@ -300,10 +302,10 @@ class MailReaders:
                     turn.send(consumer.link.conn, Return(consumer.mailbox, consumer.number, spans))
             if consumer.closing:
                 closing.append(consumer)
-        self._dirty = {}
+        self.dirty = {}
         for consumer in closing:
-            if consumer.number in awaiting or (consumer.unconfirmed and consumer.attached_on is not None):
-                self._dirty[consumer.number] = consumer
+            if consumer.number in awaiting or consumer.unconfirmed:
+                self.dirty[consumer.number] = consumer
             else:
                 self._remove(turn, consumer)
 
@@ -335,7 +337,7 @@ class MailReaders:
         assert lot.seen is not None
         lot.seen.lots[lot.serial] = lot
         consumer.queue.append(lot)
-        self.arrived.append(consumer)
+        self.arrived[consumer] = None
 
     def _sift(self, consumer: MailReader, seen: SeenStream, head: Deliver) -> list[Span]:
         """The ids of a delivery that the application has neither accepted nor in hand."""
@@ -344,7 +346,7 @@ class MailReaders:
         unknown = seen.accepted.missing(first, last)
         for start, stop in IdSet(unknown).missing(first, last):
             consumer.settles.append((start + offset, stop + offset))
-            self._dirty[consumer.number] = consumer
+            self.dirty[consumer.number] = consumer
         fresh = IdSet(unknown)
         for lot in seen.lots.values():
             low, high = max(first, lot.first), min(last, lot.first + lot.count - 1)
@@ -372,13 +374,15 @@ class MailReaders:
         for start, stop in lot.fresh_spans():
             self._accepted(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
-                express = lot.stream == ServiceClass.EXPRESS
-                (self.late.of(consumer) if express else consumer.settles).append((lot.seq + start, lot.seq + stop))
+                if lot.stream == ServiceClass.EXPRESS:
+                    self.late.add(consumer, lot.seq + start, lot.seq + stop)
+                else:
+                    consumer.settles.append((lot.seq + start, lot.seq + stop))
             for number, alias in lot.take_aliases(start, stop):
                 other = self._all.get(number)
                 if other is not None:
                     other.settles.append((alias, alias))
-                    self._dirty.setdefault(number, other)
+                    self.dirty.setdefault(number, other)
         self._release(consumer, lot)
 
     def _release(self, consumer: MailReader, lot: Lot) -> None:

@@ -91,7 +91,7 @@ class Errands:
     def clear(self) -> None:
         """Forget all."""
         self._all.clear()
-        self.deadlines = Deadlines()
+        self.deadlines.clear()
 
     def on_answered(self, errand: Errand) -> None:
         """It reached the right place."""

@@ -62,6 +62,12 @@ class Fates:
         if not rest:
             self._resolve(batch)
 
+    def sent_off(self, batch: SentBatch) -> None:
+        """A batch that nobody answers is on its way: that is all there is to know of it."""
+        batch.accepted = batch.count
+        batch.stored = [(batch.first, batch.last)]
+        self._resolve(batch)
+
     def confirm(self, stream: SentStream, first: int, last: int) -> None:
         """The application settled these ids."""
         for start in [start for start in stream.confirming if start <= last]:

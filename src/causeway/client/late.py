@@ -27,13 +27,18 @@ class LateSettles:
     """Consumers with settlements (`late` of each) that were not said yet."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, MailReader] = {}
-        self._due: Deadlines[int] = Deadlines()
+        self.waiting: dict[MailReader, int] = {}
+        """With the number of messages each would settle."""
+        self._due: Deadlines[MailReader] = Deadlines()
 
-    def of(self, consumer: MailReader) -> list[Span]:
-        """Where to put what the application settled."""
-        self._waiting[consumer.number] = consumer
-        return consumer.late
+    def add(self, consumer: MailReader, first: int, last: int) -> None:
+        """The application settled these."""
+        late = consumer.late
+        if late and late[-1][1] + 1 == first:
+            late[-1] = (late[-1][0], last)
+        else:
+            late.append((first, last))
+        self.waiting[consumer] = self.waiting.get(consumer, 0) + last - first + 1
 
     def next(self) -> Instant | None:
         """When something must be said at the latest."""
@@ -41,18 +46,18 @@ class LateSettles:
 
     def say(self, turn: Turn) -> None:
         """Say what is due, or enough. A consumer that lost its link has emptied its own list."""
-        if not self._waiting:
-            return
-        due = dict.fromkeys(self._due.pop_due(turn.now))
-        for number, consumer in list(self._waiting.items()):
-            count = sum(last - first + 1 for first, last in consumer.late)
-            if not count or consumer.link is None:
+        due = self._due.pop_due(turn.now)
+        said: list[MailReader] = []
+        for consumer, count in self.waiting.items():
+            if not consumer.late or consumer.link is None:
                 consumer.late.clear()
-            elif number in due or consumer.closing or count * CREDIT_SHARE >= consumer.credit:
+            elif count * CREDIT_SHARE >= consumer.credit or consumer.closing or consumer in due:
                 consumer.say_settled(turn, consumer.link, merged(consumer.late))
                 consumer.late.clear()
             else:
-                self._due.set_if_unset(number, turn.now + LATE)
+                self._due.set_if_unset(consumer, turn.now + LATE)
                 continue
-            del self._waiting[number]
-            self._due.cancel(number)
+            said.append(consumer)
+        for consumer in said:
+            del self.waiting[consumer]
+            self._due.cancel(consumer)

@@ -109,7 +109,7 @@ class Uplinks:
         self._by_conn.clear()
         self._by_address.clear()
         self._by_broker.clear()
-        self.deadlines = Deadlines()
+        self.deadlines.clear()
         self.home = self._seeking = None
 
     def sweep(self, turn: Turn, used: dict[int, None], idle: int) -> None:

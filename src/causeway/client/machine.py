@@ -84,12 +84,17 @@ class SessionMachine:
         self._begun = self._open = False
         """Whether `handle` was called; whether links may be made."""
         self._closing = False
+        self._due: Instant | None = 0
+        """When time itself is the next stimulus; asked of all parts once per turn."""
         self._home: Uplink | None = None
         self._fresh_consumers: list[MailReader] = []
         self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
         self._fresh_commits: list[tuple[Commitment, Duration]] = []
         self._timers: Deadlines[int] = Deadlines()
         self._outcomes: list[Outcome] = []
+        timed = [self._links.deadlines.next, self._errands.deadlines.next, self._consumers.late.next]
+        timed += [self._streams.next_deadline, self._transactions.next_deadline, self._timers.next]
+        self._timed = [*timed, self._keeper.next_deadline] if self._keeper is not None else timed
         self.lanes: dict[tuple[object, ...], Lane] = self._streams.lanes
         """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
 
@@ -121,39 +126,49 @@ class SessionMachine:
             return turn.effects
         if not self._begun:
             self._begin(turn)
-        self._collect(turn)
+        # Most turns concern one part: the others are not even asked.
+        keeper, consumers, streams = self._keeper, self._consumers, self._streams
+        if consumers.dirty or keeper is not None:
+            self._collect(turn)
         for event in events:
             self._on_event(turn, event)
-        self._fire(turn)
+        if self._due is not None and self._due <= now:
+            self._fire(turn)
         if self._open:
-            self._start_fresh(turn)
-            self._collect(turn)
-            self._follow_home(turn)
-            self._streams.flush(turn)
-            self._streams.catch_up(turn)
-        if self._keeper is not None:
-            self._keeper.flush(turn)
-        self._consumers.finish_turn(turn, self._keeper.awaiting() if self._keeper is not None else {})
-        fatal = self._links.fatal or (self._keeper.error if self._keeper is not None else None)
+            if self._fresh_consumers or self._fresh_inquiries or self._fresh_commits:
+                self._start_fresh(turn)
+            if consumers.dirty or keeper is not None:
+                self._collect(turn)
+            if self._links.home is not self._home:
+                self._follow_home(turn)
+            if streams.gathered:
+                streams.flush(turn)
+            if streams.lagging:
+                streams.catch_up(turn)
+        if keeper is not None:
+            keeper.flush(turn)
+        if consumers.dirty or consumers.late.waiting:
+            consumers.finish_turn(turn, keeper.awaiting() if keeper is not None else {})
+        fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
             self._end(turn, fatal)
         self._tell()
+        self._due = self._next_due()
         return turn.effects
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
+        return self._due
+
+    def _next_due(self) -> Instant | None:
         if self.error is not None:
             return None
-        candidates = (
-            self._links.deadlines.next(),
-            self._errands.deadlines.next(),
-            self._consumers.late.next(),
-            self._streams.next_deadline(),
-            self._transactions.next_deadline(),
-            self._timers.next(),
-            self._keeper.next_deadline() if self._keeper is not None else None,
-        )
-        return min((instant for instant in candidates if instant is not None), default=None)
+        earliest: Instant | None = None
+        for ask in self._timed:
+            due = ask()
+            if due is not None and (earliest is None or due < earliest):
+                earliest = due
+        return earliest
 
     def outcomes(self) -> list[Outcome]:
         """What the application must hear since the last call."""
@@ -281,10 +296,7 @@ class SessionMachine:
             self._consumers.settle(turn, consumer, spans)
 
     def _follow_home(self, turn: Turn) -> None:
-        home = self._links.home
-        if home is self._home:
-            return
-        self._home = home
+        home = self._home = self._links.home
         self._streams.on_home(turn, home)
         if home is None:
             self._outcomes.append(Disconnected(self.trouble))
@@ -302,15 +314,18 @@ class SessionMachine:
             if self._streams.starved and self.room() >= self.config.window_messages // 2:
                 self._streams.starved = False
                 tell(WindowOpened())
-        for batch in fates.confirmed:
-            tell(DeliveryConfirmed(batch))
-        fates.confirmed = []
-        for consumer in dict.fromkeys(self._consumers.arrived):
-            tell(MessagesArrived(consumer))
-        self._consumers.arrived = []
-        for commitment in self._transactions.ended:
-            tell(TransactionDone(commitment))
-        self._transactions.ended = []
+        if fates.confirmed:
+            for batch in fates.confirmed:
+                tell(DeliveryConfirmed(batch))
+            fates.confirmed = []
+        if self._consumers.arrived:
+            for consumer in self._consumers.arrived:
+                tell(MessagesArrived(consumer))
+            self._consumers.arrived = {}
+        if self._transactions.ended:
+            for commitment in self._transactions.ended:
+                tell(TransactionDone(commitment))
+            self._transactions.ended = []
 
     # Answers ---------------------------------------------------------------------------------------------------
     def _on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:

@@ -50,8 +50,10 @@ class Streams:
         self._streams: dict[tuple[str, int], SentStream] = {}
         self._sealed: list[SentBatch] = []
         """Full before their turn ended."""
-        self._opened: list[SentStream] = []
-        self._lagging: dict[SentStream, None] = {}
+        self.gathered: list[SentStream] = []
+        """Sent to since the last turn."""
+        self.lagging: dict[SentStream, None] = {}
+        """With something that could not leave yet."""
         self._link: Uplink | None = None
         self._retries: Deadlines[tuple[str, int]] = Deadlines()
         self._fates = fates
@@ -119,7 +121,7 @@ class Streams:
         if stream.open is not None:
             self._seal(stream)
         batch = stream.open = lane.open = SentBatch(lane, self.source, self.handler)
-        self._opened.append(stream)
+        self.gathered.append(stream)
         return batch
 
     def _seal(self, stream: SentStream) -> None:
@@ -138,10 +140,10 @@ class Streams:
     # Turns -----------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn) -> None:
         """Number what was gathered and send it, unless something holds it back."""
-        for stream in self._opened:
+        for stream in self.gathered:
             if stream.open is not None:
                 self._seal(stream)
-        self._opened.clear()
+        self.gathered.clear()
         sealed, self._sealed = self._sealed, []
         for batch in sealed:
             self._launch(turn, batch)
@@ -149,11 +151,19 @@ class Streams:
     def _launch(self, turn: Turn, batch: SentBatch) -> None:
         lane = batch.lane
         stream = lane.stream
-        self._fates.limit(batch, turn.now)
         if not lane.flags & _ANSWERED:
+            link = self._link
+            if link is not None and not link.clogged and not stream.loose:
+                if lane.ttl:
+                    batch.dies = turn.now + lane.ttl
+                self._transmit(turn, link, batch, 0)
+                self._fates.sent_off(batch)
+                return
+            self._fates.limit(batch, turn.now)
             stream.loose.append(batch)
-            self._send_loose(turn, stream)
+            self._lag(stream)
             return
+        self._fates.limit(batch, turn.now)
         previous = next(reversed(stream.waiting), 0)
         stream.waiting[batch.first] = batch
         if self.keeping and stream.service != _EXPRESS:
@@ -179,7 +189,7 @@ class Streams:
         """Send what was held back, if the link takes it."""
         if self._link is None or self._link.clogged:
             return
-        lagging, self._lagging = self._lagging, {}
+        lagging, self.lagging = self.lagging, {}
         for stream in lagging:
             stream.lagging = False
             self._send_loose(turn, stream)
@@ -193,7 +203,7 @@ class Streams:
 
     def _lag(self, stream: SentStream) -> None:
         stream.lagging = True
-        self._lagging[stream] = None
+        self.lagging[stream] = None
 
     def _send_loose(self, turn: Turn, stream: SentStream) -> None:
         link = self._link
@@ -317,7 +327,7 @@ class Streams:
 
     def uncounted(self) -> int:
         """Messages in open batches that the window does not know of yet."""
-        return sum(len(s.open.bodies) - s.open.counted for s in dict.fromkeys(self._opened) if s.open is not None)
+        return sum(len(s.open.bodies) - s.open.counted for s in dict.fromkeys(self.gathered) if s.open is not None)
 
     def unresolved(self) -> list[SentBatch]:
         """Every batch whose fate is open."""
@@ -334,7 +344,7 @@ class Streams:
         for batch in self.unresolved():
             self._fates.settle(batch, batch.first, batch.last, error)
         self._sealed.clear()
-        self._opened.clear()
+        self.gathered.clear()
 
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:
@@ -383,7 +393,7 @@ class Streams:
         for key, stream in list(self._streams.items()):
             if not (stream.open or stream.waiting or stream.loose or stream.confirming):
                 self.base = max(self.base, stream.next_id - 1)
-                self._lagging.pop(stream, None)
+                self.lagging.pop(stream, None)
                 self._retries.cancel(key)
                 del self._streams[key]
         self.lanes.clear()

@@ -39,6 +39,11 @@ class Deadlines(Generic[What]):
         """Forget `what`; nothing happens if it was not set."""
         self._due.pop(what, None)
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._due.clear()
+        self._heap.clear()
+
     def __contains__(self, what: object) -> bool:
         return what in self._due
 

@@ -75,6 +75,8 @@ class Node:
         self._early: list[DriverEvent] = []
         self._remembered = Remembered("", [])
         self._now: Instant = 0
+        self._due: Instant | None = 0
+        """When time itself is the next stimulus; asked of all parts once per turn."""
         self._links = Links(config, me, incarnation, rng)
         self._overlay = Overlay(config, self._links, rng)
         self._groups = Groups(config, self._links, self._overlay, rng)
@@ -97,18 +99,23 @@ class Node:
             else:
                 # Before our store has spoken we would take our own groups for strangers.
                 self._early.append(event)
-        for part in self._timed:
-            due = part.next_deadline()
-            if due is not None and due <= now and self._recovered:
-                part.on_deadline(turn)
-                self._drain(turn)
+        if self._due is not None and self._due <= now and self._recovered:
+            for part in self._timed:
+                due = part.next_deadline()
+                if due is not None and due <= now:
+                    part.on_deadline(turn)
+                    self._drain(turn)
         self._finish(turn)
+        self._due = self._next_due()
         return turn.effects
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
+        return self._due
+
+    def _next_due(self) -> Instant | None:
         if not self._recovered:
-            return None if self._started else 0
+            return None
         dues = [due for part in self._timed if (due := part.next_deadline()) is not None]
         return min(dues, default=None)
 

@@ -246,9 +246,10 @@ class FakeBroker:
         return next(c for c in self.consumers if c.session is session and c.number == number)
 
     def _settle(self, session: FakeSession, head: Settle) -> None:
-        consumer = self._consumer(session, head.consumer)
+        # Like a broker, it lets an application settle what it held before a failure, attached or not.
+        held = {n: c.held for c in self.consumers if c.session is session and c.number == head.consumer for n in c.held}
         for number in [n for first, last in head.spans for n in range(first, last + 1)]:
-            self._finish(head.mailbox, consumer.held.pop(number, None), number)
+            self._finish(head.mailbox, held[number].pop(number) if number in held else None, number)
         session.say(Settled(head.mailbox, head.consumer, head.spans))
 
     def _finish(self, mailbox: str, letter: Letter | None, number: int) -> None:

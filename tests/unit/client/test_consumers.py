@@ -413,7 +413,7 @@ def test_ended_consumer_is_detached_once_its_settlements_are_confirmed(stage: St
     assert stage.session.consumers() == []
 
 
-def test_consumer_ended_while_its_link_is_lost_does_not_come_back(stage: Stage, home: str) -> None:
+def test_consumer_ended_while_its_link_is_lost_comes_back_only_to_settle(stage: Stage, home: str) -> None:
     consumer = stage.consume(home)
     stage.deliver(home, consumer, 10, 1)
     (message,) = stage.shown(consumer)
@@ -422,8 +422,10 @@ def test_consumer_ended_while_its_link_is_lost_does_not_come_back(stage: Stage, 
     stage.turn()
     stage.cut(home)
     stage.take_sent()
-    stage.open()
+    other = stage.open()
     assert stage.said(Attach) == []
+    assert settled(stage, other) == [(10, 10)]
+    stage.receive(other, Settled("orders", consumer.number, ((10, 10),)))
     assert stage.session.consumers() == []
 
 

@@ -129,10 +129,13 @@ class Outbox:
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
         if head.first <= stream.newest:
-            if head.first not in stream.sent and not any(c.head.first == head.first for c in stream.queue):
-                self._courier.post(turn, head.dest, head, body)
-            return  # the client sends again what it has not heard of: we are at it
-        stream.newest = head.first
+            here = head.first in stream.sent or any(c.head.first == head.first for c in stream.queue)
+            if here or conn:
+                if not here:
+                    self._courier.post(turn, head.dest, head, body)
+                return  # the client sends again what it has not heard of: we are at it
+            # Dead letters come as they die, not in the order of their numbers.
+        stream.newest = max(stream.newest, head.first)
         if head.first <= stream.dropped:
             stream.dropped = 0
         copy = Copy(head, body)
@@ -236,7 +239,7 @@ class Outbox:
         before = 0
         for copy in list(islice(stream.sent.values(), RESEND_MAX)):
             head = copy.head
-            follows = before
+            follows = before if before < head.first else 0
             if not before and stream.dropped and head.follows >= stream.dropped:
                 follows = head.follows  # it was never acknowledged: the owner must not take this one first
             if follows != head.follows:

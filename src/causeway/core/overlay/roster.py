@@ -328,7 +328,7 @@ class Roster:
     def become_left(self, turn: Turn) -> None:
         """From now on we ask nobody and look for nobody; the tables stay, to see who takes over."""
         self.phase = Phase.LEFT
-        self.timers = Deadlines()
+        self.timers.clear()
         self.missing = Missing(self.rng)
         self.returned.clear()
         self._probes.clear()

@@ -134,11 +134,13 @@ async def test_automatic_consumer_settles_what_it_hands_out(broker: FakeBroker) 
         await eventually(lambda: broker.stored("orders") == [b"1", b"2", b"3", b"4"])
 
 
-async def test_consumers_survive_the_loss_of_the_connection(broker: FakeBroker) -> None:
+@pytest.mark.parametrize("prefetch", [7, 64])
+async def test_consumers_survive_the_loss_of_the_connection(broker: FakeBroker, prefetch: int) -> None:
+    """With 64 the loop ends while there is no connection: what it settled must be said by the next one."""
     async with causeway.connect(broker.url, name="shop") as bus:
         await fill(bus, 30)
         seen = []
-        async for message in bus.receive("orders", prefetch=7, timeout=20):
+        async for message in bus.receive("orders", prefetch=prefetch, timeout=20):
             seen.append(int(message.text))
             if len(seen) % 10 == 5:
                 broker.drop_connections()

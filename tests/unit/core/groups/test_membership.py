@@ -221,9 +221,25 @@ def test_superseded_member_keeps_its_rows_while_the_new_epoch_is_incomplete() ->
     bench.feed(B, Chosen(KEY, config(B, C, D, epoch=8, owner=B, incomplete=(D,))))
     bench.settle()
     assert bench.rows() == {b"b1": b"one"}
-    assert bench.restarted().groups.empty, "nobody depends on them being here"
-    bench.feed(B, Chosen(KEY, ABC_8))
+    assert not bench.restarted().groups.empty, "D lacks rows: these may be the last"
+    bench.feed(B, Chosen(KEY, ABC_8, 1))
     assert bench.rows() == {}
+
+
+def test_superseded_member_keeps_its_rows_until_the_owner_itself_has_spoken() -> None:
+    """A proposer's word is not enough: if nobody else told the new owner of its epoch, nobody could elect one again."""
+    bench = follower()
+    bench.feed(C, Chosen(KEY, ABC_8))
+    bench.settle()
+    assert bench.rows() == {b"b1": b"one"}
+    assert not bench.groups.empty
+    assert bench.said(Inquire, to=B, epoch=8)
+    bench.forget()
+    bench.feed(B, Inquire(KEY, 7))
+    assert bench.said(Outdated, to=B, config=ABC_8)
+    bench.feed(B, Chosen(KEY, ABC_8, 2))
+    assert bench.rows() == {}
+    assert bench.groups.empty
 
 
 def test_superseded_member_with_rows_asks_whether_they_are_still_needed() -> None:
@@ -235,7 +251,7 @@ def test_superseded_member_with_rows_asks_whether_they_are_still_needed() -> Non
 
 def test_superseded_member_deletes_its_rows_and_remembers_that_it_left() -> None:
     bench = follower()
-    bench.feed(B, Chosen(KEY, ABC_8))
+    bench.feed(B, Chosen(KEY, ABC_8, 1))
     assert bench.rows() == {}
     assert local_keys(bench) == {b"x"}
 
@@ -243,7 +259,7 @@ def test_superseded_member_deletes_its_rows_and_remembers_that_it_left() -> None
 @pytest.mark.parametrize("restart", [False, True])
 def test_member_that_left_ignores_everything_from_before(restart: bool) -> None:
     bench = follower()
-    bench.feed(B, Chosen(KEY, ABC_8))
+    bench.feed(B, Chosen(KEY, ABC_8, 1))
     bench.settle()
     if restart:
         bench = bench.restarted()
@@ -261,7 +277,7 @@ def test_member_that_left_ignores_everything_from_before(restart: bool) -> None:
 @pytest.mark.parametrize("restart", [False, True])
 def test_member_that_left_can_be_admitted_again_later(restart: bool) -> None:
     bench = follower()
-    bench.feed(B, Chosen(KEY, ABC_8))
+    bench.feed(B, Chosen(KEY, ABC_8, 1))
     bench.settle()
     if restart:
         bench = bench.restarted()
@@ -288,7 +304,9 @@ def test_owner_answers_an_inquiry_with_its_epoch_and_where_it_began() -> None:
     bench = Bench(A)
     bench.own(config(A, B, C))
     bench.append(put(b"b1", b"one"))
-    assert answer_to(bench, 0) == [Chosen(KEY, config(A, B, C), 1)]
+    assert answer_to(bench, 0) == [], "not before our own disk knows the epoch"
+    bench.durable()
+    assert bench.said(Chosen, to=C, config=config(A, B, C), base=1)
 
 
 def test_member_answers_an_inquiry_of_one_that_is_behind_or_ahead() -> None:

@@ -247,6 +247,8 @@ def test_leaving_owner_brings_its_heirs_in_and_then_hands_over_to_the_closest() 
     last = bench.elect(B, C, D, seq=1)
     bench.settle()
     assert (last.owner, members_of(last), last.incomplete) == (B.id, ["b", "c", "d"], ())
+    assert not bench.groups.empty, "its new owner may not have heard of it"
+    bench.feed(B, Chosen(KEY, last, 1))
     assert bench.groups.empty
 
 

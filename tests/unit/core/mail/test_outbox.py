@@ -258,3 +258,20 @@ def test_an_answer_heard_before_changes_nothing() -> None:
     outbox.on_accepted(Turn(0), accepted(1, 1))
     outbox.on_accepted(Turn(0), accepted(1, 1))
     assert outbox.statistics()["batches"] == 1
+
+
+def test_dead_letters_are_kept_until_acknowledged_in_whatever_order_they_die() -> None:
+    outbox, courier = make()
+    buried = {"source": "orders", "dest": "dead/orders", "stream": ServiceClass.RECOVERABLE}
+    for number in (470, 439, 439):
+        outbox.bury(Turn(0), deposit(number, **buried), ONE)
+    assert courier.ids() == [470, 439]
+    outbox.on_deadline(Turn(CONFIG.retry))
+    again = [head for head in courier.posted if isinstance(head, Deposit)]
+    assert [head.first for head in again] == [470, 439]
+    assert all(head.follows < head.first for head in again)
+    taken = Accepted("orders", 1, "dead/orders", ServiceClass.RECOVERABLE, 439, 439)
+    assert outbox.on_accepted(Turn(CONFIG.retry), taken) == 0
+    courier.posted.clear()
+    outbox.on_deadline(Turn(20 * CONFIG.retry))
+    assert courier.ids() == [470]
