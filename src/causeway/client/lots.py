@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from causeway.client.ranges import IdSet
 from causeway.core.messages import BrowsedBatch, Deliver
 from causeway.limits import SEEN_RANGES_MAX
+from causeway.ranges import IdSet
 from causeway.types import Span
 from causeway.wire import body as bodies
 
