@@ -31,7 +31,7 @@ from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.rows import BATCH, VOLATILE_FROM, StoredBatch, TxId, number_of, parse
+from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code
 from causeway.store.base import Row, Write
@@ -39,7 +39,6 @@ from causeway.types import Flag, Instant, Key, Span
 from causeway.wire.body import cut
 
 __all__ = [
-    "VOLATILE_FROM",
     "Admission",
     "Decided",
     "Expired",

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from causeway.core.mail.rows import VOLATILE_FROM, SeenRow, seen_key, stream_of
+from causeway.core.mail.rows import SeenRow, seen_key, stream_of
 from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
 from causeway.ranges import IdSet
-from causeway.types import Instant, ServiceClass, Span
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 
 ORDERED = int(ServiceClass.TRANSACTIONAL)
 STREAM_COUNT = len(ServiceClass)

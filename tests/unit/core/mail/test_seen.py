@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.rows import VOLATILE_FROM, SeenRow, seen_key
+from causeway.core.mail.rows import SeenRow, seen_key
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
+from causeway.types import VOLATILE_FROM
 
 
 def test_unordered_stream_keeps_a_bounded_number_of_runs_and_never_invents_an_id() -> None:
