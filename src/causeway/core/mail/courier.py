@@ -15,6 +15,7 @@ from typing import Protocol
 from causeway.core.deadlines import Deadlines
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
+from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
     Attach,
@@ -26,14 +27,13 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
-    Rejected,
     Return,
     Routed,
     Settle,
 )
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import Code
-from causeway.limits import ID_MAX, ROUTE_HOPS_MAX, WAITING_BYTES_MAX
+from causeway.limits import ROUTE_HOPS_MAX, WAITING_BYTES_MAX
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
 from causeway.types import key_of as hash_name
@@ -213,9 +213,7 @@ class Mailman:
 
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
         """Tell the source broker of a batch that it is not taken."""
-        last = min(head.first + head.count - 1, ID_MAX)
-        rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
-        self.answer(turn, head.origin, rejected)
+        self.answer(turn, head.origin, rejected(head, code, detail))
 
     def is_waiting(self, key: Key) -> bool:
         """Whether something waits for the mailbox: what comes later must not overtake it."""

@@ -18,14 +18,13 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.effects import Pause
 from causeway.core.machine import Turn
 from causeway.core.mail.faults import deposit_fault, spans_fault
+from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.core.ports import Courier
 from causeway.errors import Code
 from causeway.limits import (
     DETAIL_CHARS_MAX,
-    ID_MAX,
-    NAME_BYTES_MAX,
     OUTBOX_BYTES_PER_CLIENT_MAX,
     STREAMS_PER_CLIENT_MAX,
 )
@@ -105,7 +104,7 @@ class Outbox:
         """A batch from a client of ours: keep a copy if it wants an answer, and send it on its way."""
         fault = deposit_fault(head, body)
         if fault is not None:
-            turn.send(conn, _rejected(head, Code.BAD_FIELD, fault))
+            turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
         self.taken += 1
         head = msgspec.structs.replace(head, origin=self._me)
@@ -124,7 +123,7 @@ class Outbox:
                 self._drop(turn, key, stream)
             if not self._has_room(conn):
                 detail = f"{STREAMS_PER_CLIENT_MAX} streams of this client wait for acknowledgements, its limit here"
-                turn.send(conn, _rejected(head, Code.OVERLOADED, detail))
+                turn.send(conn, rejected(head, Code.OVERLOADED, detail))
                 return
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
@@ -190,7 +189,7 @@ class Outbox:
         stream.queue.clear()
         for copy in held:
             if copy.last >= head.first:
-                turn.send(stream.conn, _rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
+                turn.send(stream.conn, rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
                 self._release(turn, stream.conn, copy)
         stream.dropped = min(head.first, stream.dropped or head.first)
         stream.newest = min(stream.newest, head.first - 1)
@@ -296,10 +295,3 @@ class Outbox:
             "batches": sum(len(s.sent) + len(s.queue) for s in self._streams.values()),
             "bytes": sum(self._bytes.values()),
         }
-
-
-def _rejected(head: Deposit, code: Code, detail: str) -> Rejected:
-    """The batch may be the absurd one that is refused: what is said of it must fit a frame."""
-    last = max(head.first, min(head.first + head.count - 1, ID_MAX))
-    dest = head.dest[:NAME_BYTES_MAX]
-    return Rejected(head.source, head.incarnation, dest, head.stream, head.first, last, code, detail)
