@@ -17,10 +17,11 @@ from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot, SeenStream, StreamKey
 from causeway.client.message import Delivery
-from causeway.client.settings import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX, SessionConfig
+from causeway.client.settings import SessionConfig
 from causeway.core.machine import Turn
 from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
 from causeway.errors import Code, RemoteProtocolError
+from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
 from causeway.ranges import IdSet, merged
 from causeway.types import VOLATILE_FROM, ServiceClass, Span
 from causeway.wire import body as bodies

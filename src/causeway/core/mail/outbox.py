@@ -25,7 +25,10 @@ from causeway.core.ports import Courier
 from causeway.errors import Code
 from causeway.limits import (
     DETAIL_CHARS_MAX,
+    ITEM_OVERHEAD_BYTES,
     OUTBOX_BYTES_PER_CLIENT_MAX,
+    RESENT_AT_ONCE_MAX,
+    STREAM_BATCHES_MAX,
     STREAMS_PER_CLIENT_MAX,
 )
 from causeway.trace import Step
@@ -33,15 +36,6 @@ from causeway.types import Duration, Flag, Instant, ServiceClass
 
 StreamId = tuple[str, int, str, int]
 """Source, incarnation, destination, service class."""
-
-WINDOW = 512
-"""Batches of one stream on their way at once; the rest waits here, so that an owner is never flooded by one source."""
-
-RESEND_MAX = 64
-"""Batches of one stream sent again at once."""
-
-COPY_OVERHEAD = 512
-"""Bytes a copy costs beside its body: many small batches must hit the bound as well."""
 
 SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
 """Refusals the source broker waits out itself; others are the application's to hear."""
@@ -135,13 +129,13 @@ class Outbox:
         if head.first <= stream.dropped:
             stream.dropped = 0
         copy = Copy(head, body)
-        held = self._bytes.get(conn, 0) + len(body) + COPY_OVERHEAD
+        held = self._bytes.get(conn, 0) + len(body) + ITEM_OVERHEAD_BYTES
         self._bytes[conn] = held
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
         self._deadlines.set_if_unset(key, turn.now + self._config.retry)
-        if stream.queue or len(stream.sent) >= WINDOW:
+        if stream.queue or len(stream.sent) >= STREAM_BATCHES_MAX:
             stream.queue.append(copy)
         else:
             stream.sent[head.first] = copy
@@ -233,7 +227,7 @@ class Outbox:
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
         before = 0
-        for copy in list(islice(stream.sent.values(), RESEND_MAX)):
+        for copy in list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX)):
             head = copy.head
             follows = before
             if not before and stream.dropped and head.follows >= stream.dropped:
@@ -255,7 +249,7 @@ class Outbox:
             self._release(turn, stream.conn, copy)
             first = copy.last + 1
             progress = True
-        while stream.queue and len(stream.sent) < WINDOW:
+        while stream.queue and len(stream.sent) < STREAM_BATCHES_MAX:
             copy = stream.queue.popleft()
             stream.sent[copy.head.first] = copy
             self._courier.post(turn, copy.head.dest, copy.head, copy.body)
@@ -266,7 +260,7 @@ class Outbox:
             self._deadlines.set(key, turn.now + self._config.retry)
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
-        held = self._bytes.get(conn, 0) - len(copy.body) - COPY_OVERHEAD
+        held = self._bytes.get(conn, 0) - len(copy.body) - ITEM_OVERHEAD_BYTES
         self._bytes[conn] = held
         if conn in self._paused and held < OUTBOX_BYTES_PER_CLIENT_MAX // 2:
             del self._paused[conn]
