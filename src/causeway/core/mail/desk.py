@@ -151,7 +151,9 @@ class Desk:
         if client is None:
             return False
         if client != identity:
-            detail = f"source={identity[0]!r}: this connection said hello as {client[0]!r}"
+            field, at = ("source", 0) if client[0] != identity[0] else ("incarnation", 1)
+            said = f"this connection said hello as {client[0]!r}, incarnation {client[1]}"
+            detail = f"{field}={identity[at]!r}: {said}"
             self._links.refuse(turn, conn, Code.BAD_FIELD, detail)
             return False
         self._clients[identity] = conn
