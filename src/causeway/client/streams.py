@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from causeway.client.arguments import code_of
+from causeway.client.arguments import check_priority, code_of
 from causeway.client.batches import NEVER, Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
@@ -71,8 +71,7 @@ class Streams:
     ) -> Lane:
         """Where and how to send, checked. Raises ConfigError."""
         check_name("dest", dest)
-        if type(priority) is not int or not 0 <= priority <= 9:
-            raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+        check_priority(priority)
         if not 0 <= ttl <= TTL_NS_MAX:
             raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
         if timeout is not None and timeout <= 0:
