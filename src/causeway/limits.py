@@ -31,7 +31,7 @@ OPERATION_BYTES_MAX: Final = FRAME_BYTES_MAX - 2 * MIB
 ID_MAX: Final = (1 << 63) - 1
 """Greatest id, mailbox number or transaction number: 63 bits fit every store and language."""
 
-TTL_NANOSECONDS_MAX: Final = 100 * 365 * 24 * 3600 * 1_000_000_000
+TTL_NS_MAX: Final = 100 * 365 * 24 * 3600 * 1_000_000_000
 """A hundred years: added to the present it still fits 63 bits. For longer, send without a time to live."""
 
 SPANS_MAX: Final = 4096
@@ -42,6 +42,9 @@ TRANSACTION_PARTS_MAX: Final = 1024
 
 TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 """All parts of a transaction, encoded: what is said about them to other brokers must fit a frame's head."""
+
+HEADERS_BYTES_MAX: Final = 0xFFFF
+"""Headers of one message, encoded: their length is 16 bits on the wire."""
 
 DETAIL_CHARS_MAX: Final = 500
 """Of a reason that another broker gave, passed on to a client."""
@@ -55,6 +58,24 @@ CONSUMERS_PER_CONNECTION_MAX: Final = 1_000
 WAITING_BYTES_MAX: Final = 64 * MIB
 """All that waits at one broker for owners, directory answers or epochs."""
 
+WAITING_PER_MAILBOX_MAX: Final = 4096
+WAITING_PER_MAILBOX_BYTES_MAX: Final = 16 * MIB
+"""Of that, for one mailbox: messages and requests, and their bytes. One lost mailbox must not crowd out the others."""
+
+ITEM_OVERHEAD_BYTES: Final = 512
+"""What is kept or waits counts for so much beside its body: many small ones must hit the bounds in bytes as well."""
+
+NOTICES_PER_MAILBOX_MAX: Final = 1024
+"""Delivery confirmations kept for an application that is away; the oldest is dropped, they are best effort."""
+
+DECISIONS_KEPT_MAX: Final = 1024
+"""Outcomes of one incarnation's transactions: a client that did not hear one asks again long before so many later
+ones."""
+
+NAMES_REMEMBERED_MAX: Final = 65_536
+"""Names whose hash or soundness is remembered: they repeat in every batch."""
+
+BROWSED_MESSAGES_MAX: Final = 1000
 BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
 BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """One answer to Browse stops here (a single larger message is shown alone); the client asks on."""
@@ -67,6 +88,9 @@ RESERVED_PREFIX: Final = "causeway/"
 
 CONNECTIONS_MAX: Final = 10_000
 """Open connections of one broker; one more is refused."""
+
+CONNECTIONS_WAITING_MAX: Final = 1024
+"""Connections the system completes before the broker takes them: a burst of clients after a failure fits."""
 
 WRITE_BUFFER_BYTES_HIGH: Final = 4 * MIB
 WRITE_BUFFER_BYTES_LOW: Final = 1 * MIB
@@ -83,6 +107,13 @@ CREDIT_MAX: Final = 65_536
 
 OUTBOX_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
 """Copies a source broker keeps for one client; above it the broker stops reading from that client."""
+
+STREAM_BATCHES_MAX: Final = 512
+"""Batches of one stream on their way at once; the rest waits at the source broker, so that an owner is never flooded
+by one source."""
+
+RESENT_AT_ONCE_MAX: Final = 64
+"""Batches of one stream, or operations for one member, sent again at once: what follows may not be needed."""
 
 MAILBOX_WINDOW_BYTES: Final = 16 * MIB
 """Bodies an owner keeps in memory per mailbox; what lies behind is paged from the store."""
@@ -101,6 +132,22 @@ SEEN_INCARNATIONS_MAX: Final = 64
 
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""
+
+GROUPS_LEARNED_MAX: Final = 65_536
+"""Configurations of groups a broker is no member of, remembered to send their traffic in one hop."""
+
+DIRECTORY_QUESTIONS_MAX: Final = 100_000
+"""Mailboxes one broker asks the directory about at the same time; senders to further ones try again."""
+
+CHUNK_BYTES_MAX: Final = 256 * KIB
+"""One page of a group's rows on its way to a new member (or one row, if that is larger): traffic goes on in between."""
+
+CHUNK_SINCE_BYTES_MAX: Final = 4 * MIB
+"""Writes such a page is brought up to date with; both must fit a frame."""
+
+FETCHED_ROWS_MAX: Final = 64
+FETCHED_BYTES_MAX: Final = 4 * MIB
+"""Damaged rows asked of a member at once, and its answer: both must fit frames; the rest is asked for afterwards."""
 
 LINK_QUEUE_FRAMES_MAX: Final = 1024
 LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
@@ -130,6 +177,18 @@ MISSING_MAX: Final = 64
 CONTACTS_MAX: Final = 128
 """Brokers remembered for the next start."""
 
+HAILS_REMEMBERED_MAX: Final = 1024
+"""Brokers asked of late whether they are there; above it all are forgotten, and may be asked once more."""
+
+FAILURES_REMEMBERED_MAX: Final = 256
+"""Brokers that failed of late and are not believed to be back on hearsay; the oldest is forgotten."""
+
+UNMEASURED_MAX: Final = 64
+"""Brokers that wait for a first measured round trip; others are measured when they are met again."""
+
+HOPS_REMEMBERED_MAX: Final = 4096
+"""Next hops computed since the tables changed; above it they are computed anew."""
+
 INTERNAL_HOPS_MAX: Final = 1_000_000
 """Internal events of one turn; more is a loop in our own code."""
 
@@ -144,6 +203,9 @@ WAL_BYTES_MAX: Final = 16 * MIB
 
 STORE_CHECK_BYTES_MAX: Final = 1024 * MIB
 """A database up to this size is checked as a whole when it is opened (0.4 s per GiB); a larger one as it is read."""
+
+STORE_CACHE_BYTES_MAX: Final = 2 * MIB
+"""Pages SQLite keeps: owners have what they deliver in memory, so little is read but restarts and long backlogs."""
 
 COMMIT_BYTES_MAX: Final = 8 * MIB
 """One group commit takes no more than this (or one Persist, if that is larger), so that its answers are not late."""
@@ -166,6 +228,27 @@ TRACE_RECORDS_MAX: Final = 100_000
 
 STORY_RECORDS_MAX: Final = 1_000
 """Records of one story; a message that was given back for ever must not fill a frame."""
+
+STREAMS_SEEN_MAX: Final = 16_384
+"""Streams (source, incarnation, class) a client remembers per mailbox; the least recently used is forgotten."""
+
+STREAMS_SENT_MAX: Final = 16_384
+"""Destinations and classes a client numbers on their own; above it idle ones are retired."""
+
+LANES_MAX: Final = 4096
+"""Combinations of destination and properties a client remembers as checked."""
+
+CONFIRMING_MAX: Final = 65_536
+"""A client's batches that wait for a delivery confirmation; the oldest is forgotten, any of them may be lost anyway."""
+
+ADDRESSES_LEARNED_MAX: Final = 256
+"""Brokers a client remembers beyond those of its URL."""
+
+SPANS_PER_FRAME_MAX: Final = 2048
+"""Runs in one Settle or Return of a client, so that its head stays far below HEAD_BYTES_MAX."""
+
+REPLIES_UNREAD_MAX: Final = 4096
+"""Replies that may be on their way to one client; the rest waits in its reply mailbox."""
 
 
 def check_name(field: str, value: str) -> str:

@@ -73,3 +73,7 @@ class Flag(enum.IntFlag):
 
 Span = tuple[int, int]
 """First and last id of a run, both included."""
+
+VOLATILE_FROM: Final = 1 << 62
+"""Numbers in a mailbox from here on belong to messages that are only in its owner's memory and die with it; numbers of
+stored messages never get so far."""

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,28 +14,9 @@ import pytest
 from causeway.errors import StoreError
 from causeway.limits import MIB
 from causeway.store.sqlite import SqliteStore
+from tests.disks import open_store
 
 GROUP = b"g" * 16
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def stores() -> Iterator[list[SqliteStore]]:
-    opened: list[SqliteStore] = []
-    yield opened
-    for store in opened:
-        store.close()
-
-
-def open_store(data: Path, stores: list[SqliteStore]) -> SqliteStore:
-    store = SqliteStore(data)
-    stores.append(store)
-    store.open()
-    return store
 
 
 def rows(store: SqliteStore) -> dict[bytes, bytes]:
@@ -50,6 +30,7 @@ CRASHER = """
 import sys
 from pathlib import Path
 from causeway.store.base import Delete, Put
+from tests.disks import open_store
 from causeway.store.sqlite import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 store.open()
@@ -138,6 +119,7 @@ import sys
 from pathlib import Path
 from causeway.errors import StoreError
 from causeway.store.base import Put
+from tests.disks import open_store
 from causeway.store.sqlite import SqliteStore
 store = SqliteStore(Path(sys.argv[1]))
 done = -1

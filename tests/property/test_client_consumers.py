@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.client.consumers import MailReader
-from causeway.client.lots import VOLATILE_NUMBERS
 from causeway.client.message import Delivery
 from causeway.core.messages import Attached, Ping, Return, Settle, Settled
-from causeway.types import MILLISECOND, SECOND
+from causeway.types import MILLISECOND, SECOND, VOLATILE_FROM
 from tests.unit.client.stage import Stage
 
 TOTAL = 25
@@ -24,7 +23,7 @@ class Box:
         self.held: dict[int, int] = {}
         """Number on the wire -> id."""
         self.attached = False
-        self.next_express = VOLATILE_NUMBERS
+        self.next_express = VOLATILE_FROM
 
     def number(self, identity: int) -> int:
         if not self.express:
@@ -82,7 +81,7 @@ class Run:
             if isinstance(head, Settle):
                 for number in (n for first, last in head.spans for n in range(first, last + 1)):
                     identity = self.box.held.pop(number, None)
-                    self.box.settled.add(number - 100 if number < VOLATILE_NUMBERS else identity or 0)
+                    self.box.settled.add(number - 100 if number < VOLATILE_FROM else identity or 0)
                 if confirm:
                     self.stage.receive(self.home, Settled(head.mailbox, head.consumer, head.spans))
             elif isinstance(head, Return):

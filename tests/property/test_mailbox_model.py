@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
-from causeway.core.mail.mailbox import VOLATILE_FROM, TxId
+from causeway.core.mail.mailbox import TxId
 from causeway.core.messages import Deliver
 from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 from causeway.store.base import Row
+from causeway.types import VOLATILE_FROM
 from tests.property.mailbox_oracle import Book, Message, StreamKey
 from tests.property.mailbox_senders import DELIVERIES_MAX, PRIORITY, Senders, keys
 from tests.unit.core.mail.postroom import COMMITTED, EXPRESS, TRANSACTIONAL, body_of, deposit, scan, transaction

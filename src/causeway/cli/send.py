@@ -15,7 +15,7 @@ import typer
 from causeway import Bus, Receipt, connect
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, notices, print_json
-from causeway.client.arguments import duration_of
+from causeway.client.arguments import check_priority, duration_of
 from causeway.errors import ConfigError
 from causeway.limits import check_name
 
@@ -73,8 +73,7 @@ def send(
         raise ConfigError("service", service, f"must be one of {', '.join(SERVICES)}")
     if count < 1:
         raise ConfigError("count", count, "must be at least 1")
-    if not 0 <= priority <= 9:
-        raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+    check_priority(priority)
     if ttl is not None:
         duration_of("ttl", ttl)
     wish = Wish(mailbox=mailbox, service=service, priority=priority, ttl=ttl, timeout=timeout, count=count)

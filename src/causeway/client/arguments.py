@@ -1,4 +1,4 @@
-"""What comes from outside: seconds and service names of applications (errors name the remedy), codes of brokers."""
+"""What comes from outside: numbers and names given by applications (errors name the remedy), codes of brokers."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def duration_of(field: str, seconds: object) -> Duration:
     if not 0 < seconds <= SECONDS_MAX:
         raise ConfigError(field, seconds, f"must be more than 0 and at most {SECONDS_MAX} seconds")
     return max(1, round(seconds * SECOND))
+
+
+def check_priority(priority: object) -> None:
+    """Raise a ConfigError unless it is one of the ten priorities."""
+    if type(priority) is not int or not 0 <= priority <= 9:
+        raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
 
 
 def service_of(name: object) -> ServiceClass:

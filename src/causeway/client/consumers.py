@@ -15,14 +15,15 @@ from typing import Any, TypeVar
 from causeway.client.errands import Errand, Errands
 from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
-from causeway.client.lots import VOLATILE_NUMBERS, Lot, SeenStream, StreamKey
+from causeway.client.lots import Lot, SeenStream, StreamKey
 from causeway.client.message import Delivery
-from causeway.client.ranges import IdSet, merged
-from causeway.client.settings import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX, SessionConfig
+from causeway.client.settings import SessionConfig
 from causeway.core.machine import Turn
 from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
 from causeway.errors import Code, RemoteProtocolError
-from causeway.types import ServiceClass, Span
+from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
+from causeway.ranges import IdSet, merged
+from causeway.types import VOLATILE_FROM, ServiceClass, Span
 from causeway.wire import body as bodies
 
 Shown = TypeVar("Shown", bound=Delivery)
@@ -99,7 +100,7 @@ class MailReader(Errand):
         for pile in (self.queue, self.returns, self.late):
             pile.clear()
         for lot in self.held.values():
-            lot.stale = lot.seq >= VOLATILE_NUMBERS
+            lot.stale = lot.seq >= VOLATILE_FROM
             lot.aliases = None
 
     def say_settled(self, turn: Turn, link: Uplink, spans: list[Span]) -> None:
@@ -283,7 +284,7 @@ class MailReaders:
     def settle(self, turn: Turn, consumer: MailReader, spans: list[Span]) -> None:
         """Tell the owner (now or after the next attach); remember until it confirms. Express is said at most once."""
         for first, last in spans:
-            if first < VOLATILE_NUMBERS:
+            if first < VOLATILE_FROM:
                 consumer.unconfirmed.add(first, last)
         if consumer.answered and consumer.link is not None:
             consumer.say_settled(turn, consumer.link, spans)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import deque
 
 from causeway.client.batches import SentBatch, SentStream
-from causeway.client.settings import CONFIRMING_MAX
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
+from causeway.limits import CONFIRMING_MAX
 from causeway.types import Duration, Flag, Instant, Span
 
 _CONFIRM = int(Flag.CONFIRM)

@@ -36,10 +36,9 @@ from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
 from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
+from causeway.limits import REPLIES_UNREAD_MAX
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Instant
-
-REPLY_CREDIT = 4096
 
 
 class Firing(Protocol):
@@ -249,7 +248,7 @@ class Host:
                 pass
 
     def _take_replies(self, consumer: MailReader) -> None:
-        for message in self.session.take(consumer, REPLY_CREDIT, self._make_message):
+        for message in self.session.take(consumer, REPLIES_UNREAD_MAX, self._make_message):
             lot, index = message._lot, message._index
             self.session.accept(lot, index, index)
             correlation = message.all_headers().get(CORRELATION)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from causeway.client.ranges import merged
 from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
+from causeway.ranges import merged
 from causeway.types import MILLISECOND, Duration, Instant, Span
 
 if TYPE_CHECKING:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 
-from causeway.client.settings import ADDRESSES_MAX, Address, SessionConfig
+from causeway.client.settings import Address, SessionConfig
 from causeway.core.deadlines import Deadlines
 from causeway.core.effects import Close, Dial
 from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Goodbye, Hello, Message, Ping, Pong, Welcome
 from causeway.errors import CausewayError, Code, Refused
+from causeway.limits import ADDRESSES_LEARNED_MAX
 from causeway.types import BrokerId, Instant, Peer
 
 FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
@@ -204,7 +205,7 @@ class Uplinks:
     def _learn(self, welcome: Welcome) -> None:
         peers = (welcome.peer, *welcome.others)
         newest = [(peer.host, peer.port) for peer in peers]
-        self._learned = list(dict.fromkeys((*newest, *self._learned)))[:ADDRESSES_MAX]
+        self._learned = list(dict.fromkeys((*newest, *self._learned)))[:ADDRESSES_LEARNED_MAX]
 
     # Finding a home --------------------------------------------------------------------------------------------
     def seek(self, turn: Turn) -> None:

@@ -6,16 +6,13 @@ the application accepted. Does not know links. Cost grows with lots and runs, no
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from causeway.client.ranges import IdSet
 from causeway.core.messages import BrowsedBatch, Deliver
 from causeway.limits import SEEN_RANGES_MAX
+from causeway.ranges import IdSet
 from causeway.types import Span
 from causeway.wire import body as bodies
-
-VOLATILE_NUMBERS: Final = 1 << 62
-"""Mailbox numbers from here on belong to express messages; they die with their owner."""
 
 StreamKey = tuple[str, int, int]
 """Source, incarnation, class: what numbers a mailbox's incoming messages."""

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from causeway.errors import Code, ConfigError, RemoteProtocolError
-from causeway.limits import MESSAGE_BYTES_MAX
+from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
 from causeway.types import Flag, ServiceClass
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ REPLY_TO: Final = "~reply"
 """The mailbox that waits for the answer."""
 CORRELATION: Final = "~corr"
 """Which request an answer belongs to."""
-
-HEADERS_BYTES_MAX: Final = 0xFFFF
 
 SERVICES: Final[dict[str, ServiceClass]] = {
     "express": ServiceClass.EXPRESS,

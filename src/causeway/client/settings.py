@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import msgspec
 
 from causeway.errors import ConfigError
@@ -12,24 +10,6 @@ from causeway.types import MILLISECOND, SECOND, Duration
 
 Address = tuple[str, int]
 """Host and port of a broker."""
-
-STREAMS_SEEN_MAX: Final = 16_384
-"""Streams (source, incarnation, class) remembered per mailbox; the least recently used is forgotten."""
-
-STREAMS_SENT_MAX: Final = 16_384
-"""Destinations and classes with a numbering of their own; above it idle ones are retired (see `streams`)."""
-
-LANES_MAX: Final = 4096
-"""Combinations of destination and properties remembered as checked."""
-
-CONFIRMING_MAX: Final = 65_536
-"""Batches that wait for a delivery confirmation; the oldest is forgotten, confirmations may be lost anyway."""
-
-ADDRESSES_MAX: Final = 256
-"""Brokers a client remembers beyond those of its URL."""
-
-SPANS_PER_FRAME_MAX: Final = 2048
-"""Runs in one Settle or Return, so that its head stays far below limits.HEAD_BYTES_MAX."""
 
 
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from causeway.client.arguments import code_of
+from causeway.client.arguments import check_priority, code_of
 from causeway.client.batches import NEVER, Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
 from causeway.client.message import Headers, check_size, to_bytes, with_headers
-from causeway.client.settings import LANES_MAX, STREAMS_SENT_MAX, SessionConfig
+from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
-from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, TTL_NANOSECONDS_MAX, check_name
+from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, LANES_MAX, STREAMS_SENT_MAX, TTL_NS_MAX, check_name
 from causeway.types import MILLISECOND, Duration, Flag, Instant, ServiceClass
 from causeway.wire import body as bodies
 
@@ -73,10 +73,9 @@ class Streams:
     ) -> Lane:
         """Where and how to send, checked. Raises ConfigError."""
         check_name("dest", dest)
-        if type(priority) is not int or not 0 <= priority <= 9:
-            raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
-        if not 0 <= ttl <= TTL_NANOSECONDS_MAX:
-            raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NANOSECONDS_MAX} ns, or be None for ever")
+        check_priority(priority)
+        if not 0 <= ttl <= TTL_NS_MAX:
+            raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
         if timeout is not None and timeout <= 0:
             raise ConfigError("timeout", timeout, "must be more than 0")
         if service >= ServiceClass.TRANSACTIONAL:

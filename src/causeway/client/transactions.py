@@ -19,12 +19,12 @@ from causeway.client.consumers import MailReaders
 from causeway.client.errands import Errand, Errands
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
-from causeway.client.ranges import merged
 from causeway.client.settings import SessionConfig
 from causeway.core.machine import Turn
 from causeway.core.messages import Commit, Outcome, SendPart, SettlePart
 from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, Refused
 from causeway.limits import BATCH_COUNT_MAX, FRAME_BYTES_MAX, HEAD_BYTES_MAX
+from causeway.ranges import merged
 from causeway.types import Duration, Flag, Instant, Span
 from causeway.wire import body as bodies
 from causeway.wire.codec import encode_head

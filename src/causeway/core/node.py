@@ -7,7 +7,8 @@ Received -> links -> outbox -> courier -> (another broker's courier ->) office -
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -41,7 +42,7 @@ from causeway.core.groups.registry import ROOT
 from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
-from causeway.core.messages import Leave, StatusReply, StatusRequest
+from causeway.core.messages import GroupMessage, Leave, MailMessage, Message, OverlayMessage, StatusReply, StatusRequest
 from causeway.core.overlay.overlay import Overlay
 from causeway.errors import Code
 from causeway.limits import INTERNAL_HOPS_MAX
@@ -82,6 +83,12 @@ class Node:
         self._groups = Groups(config, self._links, self._overlay, rng)
         self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups)
         self._timed = (self._links, self._overlay, self._groups, self._desk)
+        self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
+            **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
+            **dict.fromkeys(get_args(GroupMessage), self._on_group_message),
+            **dict.fromkeys(get_args(MailMessage), self._desk.on_peer_message),
+        }
+        """Whose a message of another broker is; those of the links never get here."""
 
     # The one door ----------------------------------------------------------------------------------------------
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
@@ -160,7 +167,7 @@ class Node:
                 else:
                     self._desk.on_client_message(turn, event)
             case PeerMessage():
-                self._on_peer_message(turn, event)
+                self._routes[type(event.head)](turn, event)
             case Committed():
                 if event.group == ROOT:
                     self._groups.directory.on_committed(turn, event.ticket)
@@ -201,18 +208,14 @@ class Node:
             case _:
                 pass
 
-    def _on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
-        tag = type(event.head).__struct_config__.tag
-        assert isinstance(tag, int)
-        if 11 <= tag < 30:
-            self._overlay.on_message(turn, event.peer, event.head, event.body)
-            if isinstance(event.head, Leave):
-                self._groups.on_parting(turn, event.peer)
-        elif 30 <= tag < 60:
-            self._groups.on_message(turn, event.peer, event.head, event.body)
-            self._desk.on_group_hearsay(turn, event)
-        else:
-            self._desk.on_peer_message(turn, event)
+    def _on_overlay_message(self, turn: Turn, event: PeerMessage) -> None:
+        self._overlay.on_message(turn, event.peer, event.head, event.body)
+        if isinstance(event.head, Leave):
+            self._groups.on_parting(turn, event.peer)
+
+    def _on_group_message(self, turn: Turn, event: PeerMessage) -> None:
+        self._groups.on_message(turn, event.peer, event.head, event.body)
+        self._desk.on_group_hearsay(turn, event)
 
     def _finish(self, turn: Turn) -> None:
         """What is done once per turn, after everything else."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from causeway.client.batches import SentBatch
 from causeway.client.consumers import MailReader
-from causeway.client.lots import VOLATILE_NUMBERS, Lot
+from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import DeliveryConfirmed, MessagesArrived, SendDone, SessionFailed, TransactionDone
 from causeway.client.session import Session
@@ -26,7 +26,7 @@ from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
 from causeway.sim.letters import Letter, letter_of
 from causeway.sim.world import Process
-from causeway.types import SECOND, Flag, ServiceClass
+from causeway.types import SECOND, VOLATILE_FROM, Flag, ServiceClass
 
 COMMIT_TIMEOUT = 100_000 * SECOND
 """Longer than any run: an application that stopped waiting could not tell what became of what it holds."""
@@ -175,7 +175,7 @@ class Application:
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
         self._accepted[(held.consumer.number, held.number)] = held.letter
-        if not held.lot.stale and held.number < VOLATILE_NUMBERS:
+        if not held.lot.stale and held.number < VOLATILE_FROM:
             self._settling[(held.consumer.number, held.number)] = (held.mailbox, held.letter)
         self.process.poke()
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
+from causeway.core.mail.deadletters import dead_letter_name
 from causeway.core.messages import Message, Settle
 from causeway.core.node import Node
 from causeway.sim.application import Application, Held, MakeSession
@@ -37,8 +38,6 @@ STEP = 100 * MILLISECOND
 
 QUIET = 15 * SECOND
 """Nothing is on its way and nobody holds anything for so long: what has not arrived is lost."""
-
-DEAD = "dead/"
 
 
 class SimRun:
@@ -228,7 +227,7 @@ class SimRun:
 
     def _read_the_dead(self, undertaker: Application) -> None:
         for name in self.mailboxes:
-            undertaker.read(DEAD + name, 64)
+            undertaker.read(dead_letter_name(name), 64)
 
     def _bury(self, held: Held) -> None:
         self.panel.conservation.came_home(held.letter)

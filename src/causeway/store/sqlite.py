@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Final
 
 from causeway.errors import StoreCorrupt, StoreError
-from causeway.limits import MIB, PAGE_ROWS_MAX, STORE_CHECK_BYTES_MAX, WAL_BYTES_MAX
+from causeway.limits import PAGE_ROWS_MAX, STORE_CACHE_BYTES_MAX, STORE_CHECK_BYTES_MAX, WAL_BYTES_MAX
 from causeway.store.base import GroupUsage, Page, Put, Row, Write
 from causeway.store.identity import draw_storage_id
 from causeway.store.lock import DirectoryLock
@@ -40,7 +40,6 @@ CONDEMNED_NAME: Final = "store.condemned"
 """Left when a running broker finds its database malformed: the next open sets the database aside."""
 
 PAGE_BYTES: Final = 4096
-CACHE_BYTES: Final = 2 * MIB
 
 _SCHEMA: Final = (
     "create table meta (name text primary key, value integer not null) without rowid",
@@ -174,7 +173,7 @@ class SqliteStore:
             "synchronous = full",
             f"wal_autocheckpoint = {WAL_BYTES_MAX // PAGE_BYTES}",
             f"journal_size_limit = {WAL_BYTES_MAX}",
-            f"cache_size = -{CACHE_BYTES // 1024}",
+            f"cache_size = -{STORE_CACHE_BYTES_MAX // 1024}",
             "cache_spill = off",
         ):
             database.execute(f"pragma {pragma}").fetchall()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.client.lots import VOLATILE_NUMBERS
 from causeway.client.outcomes import ConsumerAttached, MessagesArrived
 from causeway.core.messages import Attach, Attached, Deliver, Detach, Moved, Return, Settle, Settled
 from causeway.errors import Code, ConfigError
-from causeway.types import MILLISECOND, SECOND
+from causeway.types import MILLISECOND, SECOND, VOLATILE_FROM
 from tests.unit.client.stage import Stage, peer
 
 EXPRESS = 0
@@ -307,24 +306,24 @@ def test_message_settled_between_two_links_is_settled_at_the_next_owner(stage: S
 
 def test_express_message_in_hand_settles_under_the_number_it_came_again_with(stage: Stage, home: str) -> None:
     consumer = stage.consume(home)
-    stage.deliver(home, consumer, VOLATILE_NUMBERS + 5, 1, 2, stream=EXPRESS)
+    stage.deliver(home, consumer, VOLATILE_FROM + 5, 1, 2, stream=EXPRESS)
     held = stage.shown(consumer)
     stage.cut(home)
     other = stage.open()
     stage.receive(other, Attached("orders", consumer.number))
-    stage.deliver(other, consumer, VOLATILE_NUMBERS + 900, 1, 1, stream=EXPRESS)
+    stage.deliver(other, consumer, VOLATILE_FROM + 900, 1, 1, stream=EXPRESS)
     assert stage.bodies_shown(consumer) == []
     stage.take_sent()
     for message in held:
         stage.session.accept(message._lot, message._index, message._index)
     stage.turn()
     # The second one did not come again: its number died with its link.
-    assert settled(stage) == [(VOLATILE_NUMBERS + 900, VOLATILE_NUMBERS + 900)]
+    assert settled(stage) == [(VOLATILE_FROM + 900, VOLATILE_FROM + 900)]
 
 
 def test_express_settlements_are_never_repeated(stage: Stage, home: str) -> None:
     consumer = stage.consume(home)
-    stage.deliver(home, consumer, VOLATILE_NUMBERS, 1, stream=EXPRESS)
+    stage.deliver(home, consumer, VOLATILE_FROM, 1, stream=EXPRESS)
     (message,) = stage.shown(consumer)
     stage.session.accept(message._lot, 0, 0)
     stage.turn()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from causeway.config import BrokerConfig
 from causeway.core.effects import Effects
 from causeway.core.events import DriverEvent, Loaded, Opened, Received
-from causeway.core.messages import Hello, StatusReply, StatusRequest, Welcome
+from causeway.core.messages import Deposit, Goodbye, Hello, StatusReply, StatusRequest, Welcome
 from causeway.core.node import START_TOKEN, Node
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
+from causeway.wire.body import join
 
 NOW = 1_000 * SECOND
 
@@ -74,3 +77,17 @@ def test_time_never_goes_back_inside_a_node() -> None:
     assert before is not None
     assert after is not None
     assert after >= NOW
+
+
+@pytest.mark.parametrize(
+    ("source", "incarnation", "wrong"), [("other", 7, "source='other'"), ("app", 8, "incarnation=8")]
+)
+def test_client_that_sends_as_somebody_else_is_told_what_differs(source: str, incarnation: int, wrong: str) -> None:
+    node = make()
+    node.handle(greet(2), NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    batch = Deposit(source, incarnation, "orders", 1, 1, 1, 0, 1, 4, 0)
+    effects = node.handle([Received(2, batch, join([b"x"]))], NOW)
+    (goodbye,) = heads(effects, Goodbye)
+    assert isinstance(goodbye, Goodbye)
+    assert goodbye.detail == f"{wrong}: this connection said hello as 'app', incarnation 7"

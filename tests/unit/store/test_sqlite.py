@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,28 +14,9 @@ from causeway.limits import MIB, WAL_BYTES_MAX
 from causeway.store import sqlite as sqlite_module
 from causeway.store.base import LOCAL, Delete, Put, Row
 from causeway.store.sqlite import CONDEMNED_NAME, FILE_NAME, SqliteStore
+from tests.disks import open_store
 
 GROUP = b"g" * 16
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return tmp_path / "data"
-
-
-@pytest.fixture
-def stores() -> Iterator[list[SqliteStore]]:
-    opened: list[SqliteStore] = []
-    yield opened
-    for store in opened:
-        store.close()
-
-
-def open_store(data: Path, stores: list[SqliteStore]) -> SqliteStore:
-    store = SqliteStore(data)
-    stores.append(store)
-    store.open()
-    return store
 
 
 def fill(data: Path, count: int = 50, size: int = 2000) -> int:

@@ -6,11 +6,11 @@ from types import TracebackType
 
 from causeway.client._async.consumer import Message
 from causeway.client.aio import LoopEngine
-from causeway.client.arguments import duration_of
+from causeway.client.arguments import check_priority, duration_of
 from causeway.client.lots import Lot
 from causeway.client.message import Headers, check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
-from causeway.errors import ConfigError, LocalProtocolError
+from causeway.errors import LocalProtocolError
 from causeway.limits import check_name
 from causeway.types import Duration, Flag
 
@@ -37,8 +37,7 @@ class Transaction:
         """A message that leaves when the transaction commits."""
         self._check_open()
         check_name("dest", dest)
-        if type(priority) is not int or not 0 <= priority <= 9:
-            raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+        check_priority(priority)
         flags = int(Flag.RELIABLE)
         data = to_bytes(body)
         if headers:

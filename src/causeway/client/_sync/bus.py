@@ -19,7 +19,7 @@ from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, LocalProtocolError
-from causeway.limits import MIB, check_name
+from causeway.limits import MIB, REPLIES_UNREAD_MAX, check_name
 from causeway.trace import TraceRecord
 
 ROOM_MIN = 1024
@@ -293,7 +293,7 @@ class Bus:
         with engine.lock:
             engine.check()
             if engine.replies is None:
-                engine.replies = engine.session.attach(engine.reply_mailbox, 4096)
+                engine.replies = engine.session.attach(engine.reply_mailbox, REPLIES_UNREAD_MAX)
             correlation, request = engine.ask()
         try:
             own: dict[str, Any] = {**(headers or {}), REPLY_TO: engine.reply_mailbox, CORRELATION: correlation}

@@ -20,14 +20,12 @@ from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Enter, Entered, Member, Message, Outdated, Resolve, Resolved
 from causeway.errors import Code
-from causeway.limits import GROUP_PENDING_MAX
+from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
 from causeway.store.base import Delete, Put, Write
 from causeway.types import BrokerId, Key, Peer
 
 EPOCHS_PER_BIRTH = 1024
 """A reborn group starts above every epoch its former life can have reached unreported."""
-
-WAITING_MAX = 100_000
 
 _encode = msgspec.msgpack.encode
 _config_decoder = msgspec.msgpack.Decoder(Config)
@@ -82,7 +80,7 @@ class Directory:
 
     def resolve(self, turn: Turn, key: Key, name: str, candidates: tuple[Peer, ...]) -> None:
         """Find (or begin) the group of a key; the result appears in `answers`."""
-        if key not in self._questions and len(self._questions) < WAITING_MAX:
+        if key not in self._questions and len(self._questions) < DIRECTORY_QUESTIONS_MAX:
             self._questions[key] = Question(name, candidates)
             self._ask(turn, key)
 

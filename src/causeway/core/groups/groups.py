@@ -13,7 +13,7 @@ from causeway.config import BrokerConfig
 from causeway.core.events import PageLoaded
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
-from causeway.core.groups.loading import CHUNK_BYTES, Loading, Purpose, bulk_interval, other_interval
+from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_interval
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
@@ -53,6 +53,7 @@ from causeway.core.messages import (
     Resolved,
 )
 from causeway.core.ports import Links, Ring
+from causeway.limits import CHUNK_BYTES_MAX
 from causeway.store.base import Page, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
@@ -348,7 +349,7 @@ class Groups:
         if transfer is not None and not transfer.loading:
             transfer.since.clear()
             transfer.since_bytes = 0
-            transfer.loading = self._loading.load(turn, ("chunk", key, broker), transfer.start, b"", CHUNK_BYTES)
+            transfer.loading = self._loading.load(turn, ("chunk", key, broker), transfer.start, b"", CHUNK_BYTES_MAX)
 
     def _use(self, turn: Turn, purpose: Purpose, token: int, page: Page) -> None:
         what, key, whose = purpose

@@ -16,15 +16,11 @@ from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import END, Group
 from causeway.core.machine import Turn
 from causeway.core.messages import Fetch, Fetched
+from causeway.limits import CHUNK_BYTES_MAX, FETCHED_BYTES_MAX, FETCHED_ROWS_MAX
 from causeway.store.base import Page, Put, Row, Write
 from causeway.trace import Step, TraceRecord
 from causeway.types import BrokerId, Key, Peer
 
-FETCH_KEYS_MAX = 64
-FETCH_BYTES_MAX = 4 << 20
-"""A Fetch and its answer must fit frames; what does not is asked for again."""
-
-CHUNK_BYTES = 1 << 18
 BULK = b"b"
 """Rows under this prefix are a group's bulk: an owner reads them page by page, all others at once."""
 
@@ -176,7 +172,7 @@ class Loading:
                     wanted.setdefault(broker, []).append(row_key)
             for broker, keys in wanted.items():
                 if broker not in repair.asking:
-                    repair.asking[broker] = tuple(keys[:FETCH_KEYS_MAX])
+                    repair.asking[broker] = tuple(keys[:FETCHED_ROWS_MAX])
                     self._r.send(turn, broker, Fetch(key, group.config.epoch, repair.asking[broker]))
         if key in self._repairs:
             self._r.deadlines.set_if_unset(("repair", key), turn.now + self._r.settings.retry)
@@ -214,7 +210,7 @@ class Loading:
             return
         if group.config.epoch < head.epoch or not head.keys:
             return
-        keys = head.keys[:FETCH_KEYS_MAX]
+        keys = head.keys[:FETCHED_ROWS_MAX]
         if group.member(self._r.me.id) is None or self._r.me.id in group.config.incomplete:
             # Our rows may be old. Bulk rows never change, though: what we have of those is good.
             keys = tuple(key for key in keys if key[:1] == BULK)
@@ -226,13 +222,13 @@ class Loading:
             token = self._r.new_token()
             self._loads[token] = ("fetch", head.group, peer.id)
             self._serving[token] = serving
-            turn.effects.loads.append(Load(token, head.group, key, key + b"\x00", CHUNK_BYTES))
+            turn.effects.loads.append(Load(token, head.group, key, key + b"\x00", CHUNK_BYTES_MAX))
 
     def _served(self, turn: Turn, token: int, purpose: Purpose, page: Page) -> None:
         serving = self._serving.pop(token)
         serving.left -= 1
         for row in page.rows:
-            if serving.bytes and serving.bytes + len(row.value) > FETCH_BYTES_MAX:
+            if serving.bytes and serving.bytes + len(row.value) > FETCHED_BYTES_MAX:
                 serving.more = True
             else:
                 serving.rows.append(row)

@@ -178,7 +178,7 @@ class Membership:
         r.touch(key)
 
     def _superseded(self, turn: Turn, group: Group, peer: Peer, head: Chosen) -> None:
-        """The group went on without us. Our rows, or our word of its epoch, may be the last until its owner has both."""
+        """The group went on without us. Our rows, or our word of its epoch, may be the last till its owner has both."""
         r, config = self._r, head.config
         owned = group.tenure is not None
         told_by_owner = peer.id == config.owner and head.base >= 0

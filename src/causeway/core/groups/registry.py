@@ -18,15 +18,13 @@ from causeway.core.groups.state import Group, Position, meta_row, position_row
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
+from causeway.limits import GROUPS_LEARNED_MAX
 from causeway.store.base import Write
 from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
 
 ROOT_NAME = "causeway/root"
 ROOT = key_of(ROOT_NAME)
 """The group that holds the directory: every other group is born through it."""
-
-LEARNED_MAX = 65_536
-"""Configurations of groups we are no member of, remembered to send their traffic in one hop."""
 
 Timer = tuple[str, bytes]
 
@@ -71,7 +69,7 @@ class Registry:
             self.learned[key] = config
             for member in config.members:
                 self.links.learn(member.peer)
-            if len(self.learned) > LEARNED_MAX:
+            if len(self.learned) > GROUPS_LEARNED_MAX:
                 self.learned.popitem(last=False)
 
     def pin(self, broker: BrokerId) -> None:

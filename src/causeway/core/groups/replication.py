@@ -27,15 +27,9 @@ from causeway.core.messages import (
     Outdated,
     Replicate,
 )
-from causeway.limits import GROUP_PENDING_MAX
+from causeway.limits import CHUNK_SINCE_BYTES_MAX, GROUP_PENDING_MAX, RESENT_AT_ONCE_MAX
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
-
-SINCE_BYTES_MAX = 4 << 20
-"""Writes a page of a transfer is brought up to date with; a chunk must fit a frame."""
-
-RESEND_MAX = 64
-"""Operations sent again at once to a member that lags."""
 
 _encode = msgspec.msgpack.encode
 _writes_decoder: msgspec.msgpack.Decoder[list[Write]] = msgspec.msgpack.Decoder(list[Write])
@@ -101,7 +95,7 @@ class Replication:
             if transfer.loading:
                 transfer.since.extend(writes)
                 transfer.since_bytes += len(operation.body)
-                if transfer.since_bytes > SINCE_BYTES_MAX:
+                if transfer.since_bytes > CHUNK_SINCE_BYTES_MAX:
                     transfer.loading = 0  # too much to bring the page up to date with: read it again
                     self.loads_wanted.append((group.key, broker))
         for member in group.config.members:
@@ -212,7 +206,7 @@ class Replication:
                     continue
                 self._replicate(turn, group, to, operation)
                 sent += 1
-                if sent == RESEND_MAX:
+                if sent == RESENT_AT_ONCE_MAX:
                     break
 
     # Transfer --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ until the other's arrives, so nothing that was on its way is lost. An idle link 
 from __future__ import annotations
 
 import random
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
@@ -23,7 +23,7 @@ from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.greeting import Greeting, Standing, refusal
 from causeway.core.links.pulse import Pulse
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Goodbye, Hello, Message, Ping, Pong, Welcome
+from causeway.core.messages import Config, Goodbye, LinkMessage, Message, Ping, Pong
 from causeway.errors import Code
 from causeway.limits import HELLO_SECONDS_MAX, LINK_QUEUE_BYTES_MAX, LINK_QUEUE_FRAMES_MAX
 from causeway.types import BrokerId, Duration, Instant, Peer
@@ -32,7 +32,7 @@ from causeway.types import BrokerId, Duration, Instant, Peer
 _BROKER: Final = Stage.BROKER
 _CLIENT: Final = Stage.CLIENT
 _CLOSING: Final = Stage.CLOSING
-_OURS: Final = frozenset((Hello, Welcome, Goodbye, Ping, Pong))
+_OURS: Final = frozenset(get_args(LinkMessage))
 
 
 class LinksStatistics(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import NamedTuple
 
-from causeway.core.mail.rows import SETTLED, VOLATILE_FROM, Mark, StoredBatch, batch_key
-from causeway.types import Span
+from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
+from causeway.types import VOLATILE_FROM, Span
 
 
 class Claim(NamedTuple):

@@ -10,9 +10,8 @@ from causeway.core.machine import Turn
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.mail.rows import TxId
 from causeway.core.messages import Config, Confirmed, Deposit
+from causeway.limits import NOTICES_PER_MAILBOX_MAX
 from causeway.types import Duration, Instant, Span
-
-NOTICES_MAX = 1024
 
 Done = Callable[[Turn], None]
 """What to do when an operation is on all copies."""
@@ -32,7 +31,7 @@ class Box:
     """Connections that ended while we could not write."""
     buried: list[Span] = field(default_factory=list)
     """Numbers the dead-letter mailbox has, to be settled when we may write."""
-    notices: deque[Confirmed] = field(default_factory=lambda: deque(maxlen=NOTICES_MAX))
+    notices: deque[Confirmed] = field(default_factory=lambda: deque(maxlen=NOTICES_PER_MAILBOX_MAX))
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)
     """Transactions whose outcome is on its way to the copies: not done before it is there."""

@@ -13,9 +13,9 @@ from causeway.core.mail.answers import Piece
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.batches import DEAD, DONE, HELD, LOCKED, OPEN, READY, UNSAFE, Batch, BatchPart, Lanes, Shelf
 from causeway.core.mail.consumers import Consumer
-from causeway.core.mail.rows import VOLATILE_FROM, StoredBatch, batch_key, decode_batch, encode, mark_key
+from causeway.core.mail.rows import StoredBatch, batch_key, decode_batch, encode, mark_key
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.types import Flag, Instant, Span
+from causeway.types import VOLATILE_FROM, Flag, Instant, Span
 
 _REPORTED_STORED = int(Flag.CONFIRM)
 _REPORTED_VOLATILE = int(Flag.CONFIRM | Flag.RELIABLE)

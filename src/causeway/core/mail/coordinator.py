@@ -32,14 +32,11 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Courier, Groups
 from causeway.errors import Code
-from causeway.limits import DETAIL_CHARS_MAX
+from causeway.limits import DECISIONS_KEPT_MAX, DETAIL_CHARS_MAX
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import SECOND, Instant, Key
 
 DECISION = b"d"
-DECISIONS_KEPT = 1024
-"""Per incarnation: a client that did not hear the outcome asks again long before so many later ones."""
-
 PREPARE_PATIENCE = 5 * SECOND
 RUNS_PER_EPOCH = 1 << 24
 
@@ -182,7 +179,7 @@ class Coordinator:
         group = key[0]
         decision = Decision(run.attempt, tuple(run.parts))
         writes: list[Write] = [Put(group, _row_key(key), self._groups.position(group), _encode(decision))]
-        old = (group, key[1], key[2] - DECISIONS_KEPT)
+        old = (group, key[1], key[2] - DECISIONS_KEPT_MAX)
         if old in self._decided and not self._decided[old][1].left:
             del self._decided[old]
             writes.append(Delete(group, _row_key(old)))

@@ -15,6 +15,7 @@ from typing import Protocol
 from causeway.core.deadlines import Deadlines
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
+from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
     Attach,
@@ -26,28 +27,27 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
-    Rejected,
     Return,
     Routed,
     Settle,
 )
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import Code
-from causeway.limits import ID_MAX, ROUTE_HOPS_MAX, WAITING_BYTES_MAX
+from causeway.limits import (
+    ITEM_OVERHEAD_BYTES,
+    NAMES_REMEMBERED_MAX,
+    ROUTE_HOPS_MAX,
+    WAITING_BYTES_MAX,
+    WAITING_PER_MAILBOX_BYTES_MAX,
+    WAITING_PER_MAILBOX_MAX,
+)
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
 from causeway.types import key_of as hash_name
 
-WAITING_MAX = 4096
-WAITING_PER_MAILBOX_BYTES_MAX = 16 << 20
-"""Per mailbox: what may wait here for an owner, a directory answer or an epoch."""
-
-EVENT_OVERHEAD = 512
-"""Bytes something that waits costs beside its body."""
-
 LOOK_AGAIN = 50 * MILLISECOND
 
-key_of = lru_cache(maxsize=65_536)(hash_name)
+key_of = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(hash_name)
 """Names repeat; the hash is worth remembering."""
 
 
@@ -165,8 +165,8 @@ class Mailman:
         """Keep something until the mailbox can take it; over the bound its sender is told."""
         key = key_of(mailbox)
         waiting = self._waiting.get(key) or Waiting(mailbox)
-        size = len(event.body) + EVENT_OVERHEAD
-        if len(waiting.events) >= WAITING_MAX or waiting.bytes + size > WAITING_PER_MAILBOX_BYTES_MAX:
+        size = len(event.body) + ITEM_OVERHEAD_BYTES
+        if len(waiting.events) >= WAITING_PER_MAILBOX_MAX or waiting.bytes + size > WAITING_PER_MAILBOX_BYTES_MAX:
             self._refuse(turn, event, Code.OVERLOADED, "too much waits for this mailbox at this broker")
             return
         if self._waiting_bytes + size > WAITING_BYTES_MAX:
@@ -213,9 +213,7 @@ class Mailman:
 
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
         """Tell the source broker of a batch that it is not taken."""
-        last = min(head.first + head.count - 1, ID_MAX)
-        rejected = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
-        self.answer(turn, head.origin, rejected)
+        self.answer(turn, head.origin, rejected(head, code, detail))
 
     def is_waiting(self, key: Key) -> bool:
         """Whether something waits for the mailbox: what comes later must not overtake it."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.rows import VOLATILE_FROM, StoredBatch
+from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Config, Deposit
 from causeway.limits import NAME_BYTES_MAX
-from causeway.types import Flag, ServiceClass, key_of
+from causeway.types import VOLATILE_FROM, Flag, ServiceClass, key_of
 
 DEAD_PREFIX = "dead/"
 

@@ -25,7 +25,6 @@ from causeway.core.mail.courier import Mailman, key_of
 from causeway.core.mail.deadletters import dead_letter
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
-from causeway.core.mail.rows import VOLATILE_FROM
 from causeway.core.messages import (
     Accepted,
     Attach,
@@ -55,7 +54,7 @@ from causeway.core.messages import (
 from causeway.core.ports import Clients, Groups, Links, Postable, Ring
 from causeway.errors import Code
 from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
-from causeway.types import Instant, Key, Peer
+from causeway.types import VOLATILE_FROM, Instant, Key, Peer
 
 
 class BrokerLinks(Links, Clients, Protocol):
@@ -152,7 +151,9 @@ class Desk:
         if client is None:
             return False
         if client != identity:
-            detail = f"source={identity[0]!r}: this connection said hello as {client[0]!r}"
+            field, at = ("source", 0) if client[0] != identity[0] else ("incarnation", 1)
+            said = f"this connection said hello as {client[0]!r}, incarnation {client[1]}"
+            detail = f"{field}={identity[at]!r}: {said}"
             self._links.refuse(turn, conn, Code.BAD_FIELD, detail)
             return False
         self._clients[identity] = conn

@@ -16,21 +16,21 @@ from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
     ID_MAX,
+    NAMES_REMEMBERED_MAX,
     OPERATION_BYTES_MAX,
     SPANS_MAX,
     TRANSACTION_HEAD_BYTES_MAX,
     TRANSACTION_PARTS_MAX,
-    TTL_NANOSECONDS_MAX,
+    TTL_NS_MAX,
     check_mailbox,
 )
 from causeway.types import KEY_BYTES, ServiceClass, Span
 from causeway.wire import body as bodies
 
-_known = lru_cache(maxsize=16_384)(check_mailbox)
+_known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
 """Names repeat in every batch. A bad name raises, hence is never remembered."""
 
 _NAMED = ("source", "dest", "mailbox")
-_INCARNATION_MAX = (1 << 63) - 1
 
 
 def name_fault(field: str, value: str) -> str | None:
@@ -48,7 +48,7 @@ def naming_fault(head: Message) -> str | None:
         value = getattr(head, field, None)
         if value is not None and (fault := name_fault(field, value)) is not None:
             return fault
-    if not 0 <= getattr(head, "incarnation", 0) <= _INCARNATION_MAX:
+    if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
         return f"origin: must be empty or the {KEY_BYTES} bytes of a broker's id"
@@ -77,8 +77,8 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
         return f"flags={part.flags}: must lie in 0..65535"
     if not 0 <= part.priority <= 9:
         return f"priority={part.priority}: must lie in 0..9"
-    if not 0 <= part.ttl <= TTL_NANOSECONDS_MAX:
-        return f"ttl={part.ttl}: must lie in 0..{TTL_NANOSECONDS_MAX} ns; 0 means for ever"
+    if not 0 <= part.ttl <= TTL_NS_MAX:
+        return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
     if len(body) > OPERATION_BYTES_MAX:
         return f"body: {len(body)} bytes; at most {OPERATION_BYTES_MAX} are allowed at once"
     if not bodies.check(body, part.count):

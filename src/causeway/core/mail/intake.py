@@ -15,11 +15,11 @@ from causeway.config import BrokerConfig
 from causeway.core.mail.answers import Admission, Verdict
 from causeway.core.mail.batches import DONE, PRIORITY_COUNT, READY, Batch
 from causeway.core.mail.contents import Contents
-from causeway.core.mail.rows import VOLATILE_FROM, PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode
+from causeway.core.mail.rows import PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.core.messages import Deposit
 from causeway.store.base import Delete, Put, Write
-from causeway.types import Instant, ServiceClass
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass
 from causeway.wire.body import cut
 
 _EXPRESS = int(ServiceClass.EXPRESS)

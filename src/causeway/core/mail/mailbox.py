@@ -31,15 +31,15 @@ from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.rows import BATCH, VOLATILE_FROM, StoredBatch, TxId, number_of, parse
+from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code
+from causeway.limits import ID_MAX
 from causeway.store.base import Row, Write
 from causeway.types import Flag, Instant, Key, Span
 from causeway.wire.body import cut
 
 __all__ = [
-    "VOLATILE_FROM",
     "Admission",
     "Decided",
     "Expired",
@@ -54,7 +54,6 @@ __all__ = [
 ]
 
 _REDELIVERED = int(Flag.REDELIVERED)
-_NUMBER_MAX = (1 << 63) - 1
 
 
 class Mailbox:
@@ -335,7 +334,7 @@ class Mailbox:
     def _parts(self, first: int) -> Iterator[BatchPart]:
         """All parts in memory with numbers from `first` on, by number."""
         for shelf in (self._contents.stored, self._contents.volatile):
-            for number, batch in shelf.covering(first, _NUMBER_MAX):
+            for number, batch in shelf.covering(first, ID_MAX):
                 if number == batch.info.seq:
                     yield from batch.parts
 

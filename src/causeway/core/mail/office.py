@@ -19,7 +19,6 @@ from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.private import PRIVATE_FOR, is_over
 from causeway.core.mail.replies import Replies
-from causeway.core.mail.rows import VOLATILE_FROM
 from causeway.core.mail.tracer import Tracer
 from causeway.core.mail.views import browsed, described
 from causeway.core.messages import (
@@ -42,7 +41,7 @@ from causeway.errors import Code
 from causeway.limits import CONSUMERS_PER_CONNECTION_MAX, CREDIT_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import Instant, Key, ServiceClass, key_of
+from causeway.types import VOLATILE_FROM, Instant, Key, ServiceClass, key_of
 
 PASS_FACTOR = 5
 """A batch let through to an online application is stored after all when it is unsettled after so many retries."""

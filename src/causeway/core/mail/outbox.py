@@ -18,15 +18,17 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.effects import Pause
 from causeway.core.machine import Turn
 from causeway.core.mail.faults import deposit_fault, spans_fault
+from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.core.ports import Courier
 from causeway.errors import Code
 from causeway.limits import (
     DETAIL_CHARS_MAX,
-    ID_MAX,
-    NAME_BYTES_MAX,
+    ITEM_OVERHEAD_BYTES,
     OUTBOX_BYTES_PER_CLIENT_MAX,
+    RESENT_AT_ONCE_MAX,
+    STREAM_BATCHES_MAX,
     STREAMS_PER_CLIENT_MAX,
 )
 from causeway.trace import Step
@@ -34,15 +36,6 @@ from causeway.types import Duration, Flag, Instant, ServiceClass
 
 StreamId = tuple[str, int, str, int]
 """Source, incarnation, destination, service class."""
-
-WINDOW = 512
-"""Batches of one stream on their way at once; the rest waits here, so that an owner is never flooded by one source."""
-
-RESEND_MAX = 64
-"""Batches of one stream sent again at once."""
-
-COPY_OVERHEAD = 512
-"""Bytes a copy costs beside its body: many small batches must hit the bound as well."""
 
 SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
 """Refusals the source broker waits out itself; others are the application's to hear."""
@@ -105,7 +98,7 @@ class Outbox:
         """A batch from a client of ours: keep a copy if it wants an answer, and send it on its way."""
         fault = deposit_fault(head, body)
         if fault is not None:
-            turn.send(conn, _rejected(head, Code.BAD_FIELD, fault))
+            turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
         self.taken += 1
         head = msgspec.structs.replace(head, origin=self._me)
@@ -124,7 +117,7 @@ class Outbox:
                 self._drop(turn, key, stream)
             if not self._has_room(conn):
                 detail = f"{STREAMS_PER_CLIENT_MAX} streams of this client wait for acknowledgements, its limit here"
-                turn.send(conn, _rejected(head, Code.OVERLOADED, detail))
+                turn.send(conn, rejected(head, Code.OVERLOADED, detail))
                 return
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
@@ -139,13 +132,13 @@ class Outbox:
         if head.first <= stream.dropped:
             stream.dropped = 0
         copy = Copy(head, body)
-        held = self._bytes.get(conn, 0) + len(body) + COPY_OVERHEAD
+        held = self._bytes.get(conn, 0) + len(body) + ITEM_OVERHEAD_BYTES
         self._bytes[conn] = held
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
         self._deadlines.set_if_unset(key, turn.now + self._config.retry)
-        if stream.queue or len(stream.sent) >= WINDOW:
+        if stream.queue or len(stream.sent) >= STREAM_BATCHES_MAX:
             stream.queue.append(copy)
         else:
             stream.sent[head.first] = copy
@@ -193,7 +186,7 @@ class Outbox:
         stream.queue.clear()
         for copy in held:
             if copy.last >= head.first:
-                turn.send(stream.conn, _rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
+                turn.send(stream.conn, rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
                 self._release(turn, stream.conn, copy)
         stream.dropped = min(head.first, stream.dropped or head.first)
         stream.newest = min(stream.newest, head.first - 1)
@@ -237,7 +230,7 @@ class Outbox:
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
         before = 0
-        for copy in list(islice(stream.sent.values(), RESEND_MAX)):
+        for copy in list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX)):
             head = copy.head
             follows = before if before < head.first else 0
             if not before and stream.dropped and head.follows >= stream.dropped:
@@ -259,7 +252,7 @@ class Outbox:
             self._release(turn, stream.conn, copy)
             first = copy.last + 1
             progress = True
-        while stream.queue and len(stream.sent) < WINDOW:
+        while stream.queue and len(stream.sent) < STREAM_BATCHES_MAX:
             copy = stream.queue.popleft()
             stream.sent[copy.head.first] = copy
             self._courier.post(turn, copy.head.dest, copy.head, copy.body)
@@ -270,7 +263,7 @@ class Outbox:
             self._deadlines.set(key, turn.now + self._config.retry)
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
-        held = self._bytes.get(conn, 0) - len(copy.body) - COPY_OVERHEAD
+        held = self._bytes.get(conn, 0) - len(copy.body) - ITEM_OVERHEAD_BYTES
         self._bytes[conn] = held
         if conn in self._paused and held < OUTBOX_BYTES_PER_CLIENT_MAX // 2:
             del self._paused[conn]
@@ -299,10 +292,3 @@ class Outbox:
             "batches": sum(len(s.sent) + len(s.queue) for s in self._streams.values()),
             "bytes": sum(self._bytes.values()),
         }
-
-
-def _rejected(head: Deposit, code: Code, detail: str) -> Rejected:
-    """The batch may be the absurd one that is refused: what is said of it must fit a frame."""
-    last = max(head.first, min(head.first + head.count - 1, ID_MAX))
-    dest = head.dest[:NAME_BYTES_MAX]
-    return Rejected(head.source, head.incarnation, dest, head.stream, head.first, last, code, detail)

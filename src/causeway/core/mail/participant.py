@@ -11,11 +11,11 @@ from causeway.core.mail.answers import Decided
 from causeway.core.mail.batches import DEAD, LOCKED, OPEN
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
-from causeway.core.mail.rows import VOLATILE_FROM, PreparedRow, PreparedSend, TxId, encode, prepared_key
+from causeway.core.mail.rows import PreparedRow, PreparedSend, TxId, encode, prepared_key
 from causeway.core.messages import TxPrepare
 from causeway.errors import Code
 from causeway.store.base import Delete, Put, Write
-from causeway.types import Instant, ServiceClass, Span
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 
 _COMMITTED = int(ServiceClass.COMMITTED)
 

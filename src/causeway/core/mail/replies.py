@@ -12,6 +12,7 @@ from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Confirmed, Deposit, Message, Rejected
 from causeway.core.ports import Courier
 from causeway.errors import Code
+from causeway.limits import ID_MAX, NAME_BYTES_MAX
 from causeway.trace import Step
 from causeway.types import Flag, ServiceClass
 
@@ -42,10 +43,8 @@ class Replies:
 
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
         """Say why a batch is not acknowledged."""
-        last = head.first + head.count - 1
         self._tracer.deposit(turn, Step.REFUSED, head, code.name.lower())
-        answer = Rejected(head.source, head.incarnation, head.dest, head.stream, head.first, last, code, detail)
-        self._courier.answer(turn, head.origin, answer)
+        self._courier.answer(turn, head.origin, rejected(head, code, detail))
 
     def confirm(self, turn: Turn, box: Box, pieces: Sequence[Piece]) -> None:
         """Settled by the application: acknowledge what only passed, confirm what was stored and asked for it."""
@@ -63,6 +62,13 @@ class Replies:
             else:
                 continue
             self._courier.answer(turn, p.origin, message)
+
+
+def rejected(head: Deposit, code: Code, detail: str) -> Rejected:
+    """The refusal of a batch. It may be refused for being absurd: what is said of it must fit a frame all the same."""
+    last = max(head.first, min(head.first + head.count - 1, ID_MAX))
+    dest = head.dest[:NAME_BYTES_MAX]
+    return Rejected(head.source, head.incarnation, dest, head.stream, head.first, last, code, detail)
 
 
 def _answered(stream: int, flags: int) -> bool:

@@ -24,9 +24,6 @@ MARK: Final = b"m"
 SEEN: Final = b"s"
 PREPARED: Final = b"t"
 
-VOLATILE_FROM: Final = 1 << 62
-"""Numbers of messages that are only in the owner's memory start here; stored ones never get so far."""
-
 SETTLED: Final = -1
 CONDEMNED: Final = 1 << 32
 """Added to a mark's deliveries when the messages wait for the dead-letter mailbox."""

@@ -1,4 +1,4 @@
-"""Which ids were admitted: exact range sets per stream, and their bound per source.
+"""Which ids were admitted: exact sets per stream, and their bound per source.
 
 Owns: duplicate suppression (PBM section 2.4, corrected: it never asks whether the mailbox is empty).
 Must not know: batches, consumers, rows of anything else.
@@ -9,82 +9,15 @@ an id of an unordered stream that was never admitted is never taken for a duplic
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 
-from causeway.core.mail.rows import VOLATILE_FROM, SeenRow, seen_key, stream_of
+from causeway.core.mail.rows import SeenRow, seen_key, stream_of
 from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
-from causeway.types import Instant, ServiceClass, Span
+from causeway.ranges import IdSet
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 
 ORDERED = int(ServiceClass.TRANSACTIONAL)
 STREAM_COUNT = len(ServiceClass)
-
-
-class RangeSet:
-    """A set of ids as disjoint runs that do not touch, in order."""
-
-    __slots__ = ("_firsts", "_lasts")
-
-    def __init__(self, spans: Iterable[Span] = ()) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
-        for first, last in spans:
-            self.add(first, last)
-
-    @property
-    def high(self) -> int:
-        """The greatest id, 0 when there is none."""
-        return self._lasts[-1] if self._lasts else 0
-
-    def spans(self) -> list[Span]:
-        """All runs, in order."""
-        return list(zip(self._firsts, self._lasts, strict=True))
-
-    def __len__(self) -> int:
-        return len(self._firsts)
-
-    def add(self, first: int, last: int) -> None:
-        """Include first..last."""
-        firsts, lasts = self._firsts, self._lasts
-        if not lasts or first > lasts[-1] + 1:
-            firsts.append(first)
-            lasts.append(last)
-            return
-        if first >= firsts[-1]:
-            if last > lasts[-1]:
-                lasts[-1] = last
-            return
-        # Runs low..high-1 touch first..last; they become one.
-        low = bisect_left(lasts, first - 1)
-        high = bisect_right(firsts, last + 1)
-        if low < high:
-            first = min(first, firsts[low])
-            last = max(last, lasts[high - 1])
-        firsts[low:high] = [first]
-        lasts[low:high] = [last]
-
-    def missing(self, first: int, last: int) -> list[Span]:
-        """The runs of first..last that are not in the set."""
-        lasts = self._lasts
-        if not lasts or first > lasts[-1]:
-            return [(first, last)]
-        found: list[Span] = []
-        at = bisect_left(lasts, first)
-        while first <= last:
-            if at == len(lasts) or self._firsts[at] > last:
-                found.append((first, last))
-                break
-            if self._firsts[at] > first:
-                found.append((first, self._firsts[at] - 1))
-            first = lasts[at] + 1
-            at += 1
-        return found
-
-    def trim(self, count: int) -> None:
-        """Forget the lowest runs until at most `count` are left."""
-        excess = len(self._firsts) - count
-        if excess > 0:
-            del self._firsts[:excess], self._lasts[:excess]
 
 
 class AdmittedStream:
@@ -97,7 +30,7 @@ class AdmittedStream:
         self.incarnation = incarnation
         self.stream = stream
         self.key = seen_key(source, incarnation, stream)
-        self.ids = RangeSet()
+        self.ids = IdSet()
         self.used: Instant = 0
         self.last = -1
         """Number of its last message in the mailbox."""
@@ -115,7 +48,7 @@ class AdmittedStream:
         ids = self.ids
         ids.add(1 if self.stream == ORDERED else first, last)
         if len(ids) > SEEN_RANGES_MAX:
-            ids.trim(SEEN_RANGES_MAX)
+            ids.forget_lowest(SEEN_RANGES_MAX)
 
     def waits_for(self, first: int, last: int) -> int | None:
         """The latest unsafe batch that holds some of these ids, by its number."""
@@ -143,11 +76,10 @@ class AdmittedStream:
             # Whatever lies below the highest id counts as seen: stop below the first one that is not safe.
             safe = min(self.ids.high, min(passing)[0] - 1)
             return [(1, safe)] if safe else []
-        spans = self.ids.spans()
+        safe_ids = IdSet(self.ids.spans())
         for first, last in passing:
-            pieces = [((low, min(high, first - 1)), (max(low, last + 1), high)) for low, high in spans]
-            spans = [span for pair in pieces for span in pair if span[0] <= span[1]]
-        return spans
+            safe_ids.remove(first, last)
+        return safe_ids.spans()
 
 
 class Seen:
@@ -210,5 +142,5 @@ class Seen:
         """Rebuild from the rows of the group."""
         for key, row in sorted(rows, key=lambda item: (item[1].used, item[0])):
             stream, _ = self.use(*stream_of(key))
-            stream.ids = RangeSet(row.spans)
+            stream.ids = IdSet(row.spans)
             stream.used, stream.last, stream.written = row.used, row.last, True

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.messages import Browse, Browsed, BrowsedBatch
-from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, ID_MAX
-
-BROWSE_MAX = 1000
-"""Messages shown in one answer; the client asks on from the last number."""
+from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, BROWSED_MESSAGES_MAX, ID_MAX
 
 ENTRY_OVERHEAD = 96
 """Bytes of one entry of the answer's head beside its name."""
@@ -15,7 +12,7 @@ ENTRY_OVERHEAD = 96
 
 def browsed(mailbox: Mailbox, head: Browse) -> tuple[Browsed, bytes]:
     """The answer to Browse, with the bodies one after the other."""
-    limit = max(1, min(head.limit, BROWSE_MAX))
+    limit = max(1, min(head.limit, BROWSED_MESSAGES_MAX))
     after = max(-1, min(head.after, ID_MAX - 1))
     shown: list[BrowsedBatch] = []
     bodies: list[bytes] = []

@@ -16,6 +16,7 @@ from causeway.core.messages.groups import (
     Entered,
     Fetch,
     Fetched,
+    GroupMessage,
     Inquire,
     Installed,
     Member,
@@ -32,6 +33,7 @@ from causeway.core.messages.links import (
     PROTOCOL_VERSION,
     Goodbye,
     Hello,
+    LinkMessage,
     Ping,
     Pong,
     Welcome,
@@ -49,6 +51,7 @@ from causeway.core.messages.mail import (
     Deposit,
     Detach,
     Find,
+    MailMessage,
     Moved,
     Outcome,
     Rejected,
@@ -76,73 +79,12 @@ from causeway.core.messages.overlay import (
     JoinRequest,
     Leave,
     Leaves,
+    OverlayMessage,
     RowReply,
     RowRequest,
 )
 
-Message = (
-    Prepare
-    | Promised
-    | Outbid
-    | Outdated
-    | Accept
-    | Adopted
-    | Chosen
-    | Installed
-    | Replicate
-    | Copied
-    | NotMember
-    | Chunk
-    | Chunked
-    | Fetch
-    | Fetched
-    | Inquire
-    | Resolve
-    | Resolved
-    | Enter
-    | Entered
-    | Hello
-    | Welcome
-    | Goodbye
-    | Ping
-    | Pong
-    | Deposit
-    | Accepted
-    | Rejected
-    | Resend
-    | Confirmed
-    | Attach
-    | Attached
-    | Moved
-    | Detach
-    | Deliver
-    | Settle
-    | Settled
-    | Return
-    | Browse
-    | Browsed
-    | Commit
-    | Outcome
-    | TxPrepare
-    | TxPrepared
-    | TxDecide
-    | TxDone
-    | TxAsk
-    | StatusRequest
-    | StatusReply
-    | StoryRequest
-    | StoryReply
-    | Find
-    | Routed
-    | JoinRequest
-    | JoinReply
-    | JoinDenied
-    | Leaves
-    | Hail
-    | Leave
-    | RowRequest
-    | RowReply
-)
+Message = LinkMessage | OverlayMessage | GroupMessage | MailMessage
 """Any frame's head."""
 
 __all__ = [
@@ -172,6 +114,7 @@ __all__ = [
     "Fetched",
     "Find",
     "Goodbye",
+    "GroupMessage",
     "Hail",
     "Hello",
     "Inquire",
@@ -181,6 +124,8 @@ __all__ = [
     "JoinRequest",
     "Leave",
     "Leaves",
+    "LinkMessage",
+    "MailMessage",
     "Member",
     "Message",
     "Moved",
@@ -188,6 +133,7 @@ __all__ = [
     "Outbid",
     "Outcome",
     "Outdated",
+    "OverlayMessage",
     "Ping",
     "Pong",
     "Prepare",

@@ -203,3 +203,28 @@ class Entered(msgspec.Struct, frozen=True, array_like=True, tag=49):
 
     group: Key
     epoch: int
+
+
+GroupMessage = (
+    Prepare
+    | Promised
+    | Outbid
+    | Outdated
+    | Accept
+    | Adopted
+    | Chosen
+    | Installed
+    | Replicate
+    | Copied
+    | NotMember
+    | Chunk
+    | Chunked
+    | Fetch
+    | Fetched
+    | Inquire
+    | Resolve
+    | Resolved
+    | Enter
+    | Entered
+)
+"""About replica groups."""

@@ -59,3 +59,7 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
     nonce: int
     root: Config | None = None
+
+
+LinkMessage = Hello | Welcome | Goodbye | Ping | Pong
+"""Between the two ends of a connection."""

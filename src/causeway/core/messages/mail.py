@@ -334,3 +334,36 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     mailbox: str
     hops: int
     head: Deposit | Confirmed | TxPrepare | TxDecide | TxAsk
+
+
+MailMessage = (
+    Deposit
+    | Accepted
+    | Rejected
+    | Resend
+    | Confirmed
+    | Attach
+    | Attached
+    | Moved
+    | Detach
+    | Deliver
+    | Settle
+    | Settled
+    | Return
+    | Browse
+    | Browsed
+    | Commit
+    | Outcome
+    | TxPrepare
+    | TxPrepared
+    | TxDecide
+    | TxDone
+    | TxAsk
+    | StatusRequest
+    | StatusReply
+    | StoryRequest
+    | StoryReply
+    | Find
+    | Routed
+)
+"""About mail, whoever says it."""

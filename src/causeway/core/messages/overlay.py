@@ -81,3 +81,7 @@ class RowReply(msgspec.Struct, frozen=True, array_like=True, tag=18):
 
     row: int
     peers: tuple[Peer, ...]
+
+
+OverlayMessage = JoinRequest | JoinReply | JoinDenied | Leaves | Hail | Leave | RowRequest | RowReply
+"""About who is on the ring."""

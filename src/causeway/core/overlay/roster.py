@@ -21,15 +21,12 @@ from causeway.core.messages import Hail, Leaves, RowRequest
 from causeway.core.overlay.leaves import LeafSet
 from causeway.core.overlay.missing import Missing
 from causeway.core.overlay.tables import COLUMNS, Tables
-from causeway.limits import JOINING_MAX
+from causeway.limits import FAILURES_REMEMBERED_MAX, HAILS_REMEMBERED_MAX, JOINING_MAX, UNMEASURED_MAX
 from causeway.types import KEY_BYTES, MILLISECOND, SECOND, BrokerId, Duration, Instant, Peer
 
 PROBE_TRIES_MAX: Final = 5
 EXCHANGE_SOON: Final[Duration] = 100 * MILLISECOND
 HAIL_AGAIN: Final[Duration] = 10 * SECOND
-HAILS_REMEMBERED_MAX: Final = 1024
-FAILURES_REMEMBERED_MAX: Final = 256
-UNMEASURED_MAX: Final = 64
 MEASURED_PER_ROW: Final = 2
 """Brokers hailed per row told, only to learn whether they are nearer than those we have."""
 

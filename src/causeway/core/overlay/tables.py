@@ -15,14 +15,13 @@ from collections.abc import Callable
 from typing import Final
 
 from causeway.core.overlay.leaves import LeafSet, distance, place
-from causeway.limits import NEIGHBOURS_MAX
+from causeway.limits import HOPS_REMEMBERED_MAX, NEIGHBOURS_MAX
 from causeway.types import BrokerId, Duration, Key, Peer
 
 DIGIT_BITS: Final = 4
 """Pastry's b."""
 DIGITS: Final = 128 // DIGIT_BITS
 COLUMNS: Final = 1 << DIGIT_BITS
-HOPS_CACHED_MAX: Final = 4096
 
 FAR: Final[Duration] = 1 << 62
 """Stands for a round trip that was never measured."""
@@ -154,7 +153,7 @@ class Tables:
             return hops[key]
         hop = self._decide(place(key), with_me=with_me)
         if with_me:
-            if len(hops) >= HOPS_CACHED_MAX:
+            if len(hops) >= HOPS_REMEMBERED_MAX:
                 hops.clear()
             hops[key] = hop
         return hop

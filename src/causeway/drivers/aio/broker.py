@@ -23,12 +23,12 @@ from causeway.core.messages import Goodbye, Message, StoryReply, StoryRequest
 from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.exits import Exit
-from causeway.drivers.aio.listener import BACKLOG, bind
+from causeway.drivers.aio.listener import bind
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
 from causeway.drivers.aio.story import RecentTrace
 from causeway.errors import Code, StoreCorrupt, StoreError
-from causeway.limits import CONNECTIONS_MAX, LEAVE_SECONDS_MAX
+from causeway.limits import CONNECTIONS_MAX, CONNECTIONS_WAITING_MAX, LEAVE_SECONDS_MAX
 from causeway.store.base import Store
 from causeway.store.memory import MemoryStore
 from causeway.store.sqlite import SqliteStore
@@ -94,7 +94,7 @@ class BrokerDriver:
             else:
                 self._storage = ThreadStorage(self._store, self._driver.stored, self._storage_failed)
             self._driver.start(self._storage)
-            self._server = await loop.create_server(self._accept, sock=listener, backlog=BACKLOG)
+            self._server = await loop.create_server(self._accept, sock=listener, backlog=CONNECTIONS_WAITING_MAX)
         except BaseException:
             listener.close()
             await self.stop()

@@ -10,8 +10,7 @@ import ipaddress
 import socket
 
 from causeway.errors import ConfigError
-
-BACKLOG = 1024
+from causeway.limits import CONNECTIONS_WAITING_MAX
 
 
 def bind(host: str, port: int, *, allow_network: bool) -> socket.socket:
@@ -27,7 +26,7 @@ def bind(host: str, port: int, *, allow_network: bool) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setblocking(False)
         listener.bind(address)
-        listener.listen(BACKLOG)
+        listener.listen(CONNECTIONS_WAITING_MAX)
     except OSError as error:
         listener.close()
         raise _explain(host, port, error) from error

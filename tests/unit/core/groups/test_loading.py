@@ -6,8 +6,8 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipGained, PageLoaded
-from causeway.core.groups.loading import FETCH_KEYS_MAX
 from causeway.core.messages import Chosen, Chunk, Chunked, Fetch, Fetched, Installed, NotMember, Prepare
+from causeway.limits import FETCHED_ROWS_MAX
 from causeway.store.base import Delete, Row
 from causeway.types import Peer
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, config, encoded, incomplete_in, put, rows_in
@@ -272,7 +272,7 @@ def test_page_of_an_owner_is_mended_before_it_is_handed_out() -> None:
 
 
 def test_more_damaged_rows_than_fit_a_question_are_all_mended() -> None:
-    keys = [b"b%03d" % n for n in range(FETCH_KEYS_MAX + 3)]
+    keys = [b"b%03d" % n for n in range(FETCHED_ROWS_MAX + 3)]
     bench = damaged(*keys, rows=len(keys))
     for _ in range(2):
         asked = bench.said(Fetch, to=B)[-1].keys
@@ -285,7 +285,7 @@ def test_more_damaged_rows_than_fit_a_question_are_all_mended() -> None:
 
 
 def test_late_second_answer_is_no_refusal_of_what_was_asked_next() -> None:
-    keys = [b"b%03d" % n for n in range(FETCH_KEYS_MAX + 3)]
+    keys = [b"b%03d" % n for n in range(FETCHED_ROWS_MAX + 3)]
     bench = damaged(*keys, rows=len(keys))
     bench.pass_time(RETRY)
     first = bench.said(Fetch, to=B)[0].keys

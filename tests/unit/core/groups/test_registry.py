@@ -8,10 +8,11 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import PeerMessage
-from causeway.core.groups.registry import LEARNED_MAX, ROOT, Registry
+from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group, Meta
 from causeway.core.machine import Turn
 from causeway.core.messages import Copied, Inquire
+from causeway.limits import GROUPS_LEARNED_MAX
 from causeway.types import Key, Peer
 from tests.unit.core.groups.bench import KEY, A, B, C, D, E, FakeLinks, FakeRing, config, put
 
@@ -51,10 +52,10 @@ def test_later_of_membership_and_hearsay_counts() -> None:
 
 def test_hearsay_is_bounded_and_the_oldest_is_forgotten() -> None:
     r = registry()
-    keys = [Key(number.to_bytes(16, "big")) for number in range(LEARNED_MAX + 1)]
+    keys = [Key(number.to_bytes(16, "big")) for number in range(GROUPS_LEARNED_MAX + 1)]
     for key in keys:
         r.learn(key, config(A))
-    assert len(r.learned) == LEARNED_MAX
+    assert len(r.learned) == GROUPS_LEARNED_MAX
     assert r.config_of(keys[0]) is None
     assert r.config_of(keys[-1]) is not None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from causeway.core.mail.backlog import Backlog
-from causeway.core.mail.rows import SETTLED, VOLATILE_FROM, Mark, StoredBatch, batch_key
+from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
+from causeway.types import VOLATILE_FROM
 
 
 def info(seq: int, count: int = 1, before: int = 0) -> StoredBatch:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.core.mail.mailbox import VOLATILE_FROM, Verdict
+from causeway.core.mail.mailbox import Verdict
 from causeway.core.mail.rows import decode_seen, seen_key
 from causeway.limits import SEEN_INCARNATIONS_MAX
 from causeway.store.base import Put
-from causeway.types import SECOND
+from causeway.types import SECOND, VOLATILE_FROM
 from tests.unit.core.mail.postroom import (
     EXPRESS,
     NAME,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.mailbox import VOLATILE_FROM
-from causeway.types import SECOND, Flag
+from causeway.types import SECOND, VOLATILE_FROM, Flag
 from causeway.wire.body import split
 from tests.unit.core.mail.postroom import (
     CONFIRM,

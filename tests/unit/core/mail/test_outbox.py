@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
-from causeway.core.mail.outbox import COPY_OVERHEAD, WINDOW, Outbox
+from causeway.core.mail.outbox import Outbox
 from causeway.core.messages import Accepted, Deposit, Message, Rejected, Resend
 from causeway.core.ports import Postable
 from causeway.errors import Code
-from causeway.limits import OUTBOX_BYTES_PER_CLIENT_MAX
+from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, STREAM_BATCHES_MAX
 from causeway.types import MILLISECOND, Flag, ServiceClass, key_of
 from causeway.wire import body as bodies
 
@@ -184,7 +184,7 @@ def test_unordered_batches_may_be_acknowledged_in_any_order() -> None:
     for i in (1, 2, 3):
         outbox.take(Turn(0), 2, deposit(i, stream=ServiceClass.RECOVERABLE), ONE)
     outbox.on_accepted(Turn(0), Accepted("app", 1, "orders", ServiceClass.RECOVERABLE, 2, 2))
-    assert outbox.statistics() == {"streams": 1, "batches": 2, "bytes": 2 * (len(ONE) + COPY_OVERHEAD)}
+    assert outbox.statistics() == {"streams": 1, "batches": 2, "bytes": 2 * (len(ONE) + ITEM_OVERHEAD_BYTES)}
 
 
 def test_a_client_with_too_much_outstanding_is_paused_and_resumed() -> None:
@@ -244,11 +244,11 @@ def test_bad_fields_are_refused_by_name_and_not_sent_on() -> None:
 
 def test_more_than_a_window_waits_and_follows_in_order() -> None:
     outbox, courier = make()
-    for i in range(1, WINDOW + 4):
+    for i in range(1, STREAM_BATCHES_MAX + 4):
         outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
-    assert courier.ids() == list(range(1, WINDOW + 1))
+    assert courier.ids() == list(range(1, STREAM_BATCHES_MAX + 1))
     outbox.on_accepted(Turn(0), accepted(1, 2))
-    assert courier.ids() == [WINDOW + 1, WINDOW + 2]
+    assert courier.ids() == [STREAM_BATCHES_MAX + 1, STREAM_BATCHES_MAX + 2]
 
 
 def test_an_answer_heard_before_changes_nothing() -> None:

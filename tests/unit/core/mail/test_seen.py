@@ -1,38 +1,11 @@
-"""Range sets against a plain set, and the bound of incarnations."""
+"""What a stream counts as seen, what of it is safe to write, and the bound of incarnations."""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from causeway.core.mail.rows import VOLATILE_FROM, SeenRow, seen_key
-from causeway.core.mail.seen import ORDERED, AdmittedStream, RangeSet, Seen
+from causeway.core.mail.rows import SeenRow, seen_key
+from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
-
-runs = st.tuples(st.integers(1, 60), st.integers(0, 12)).map(lambda run: (run[0], run[0] + run[1]))
-
-
-@given(st.lists(runs, max_size=30), runs)
-def test_range_set_agrees_with_a_plain_set(added: list[tuple[int, int]], asked: tuple[int, int]) -> None:
-    ranges, plain = RangeSet(), set[int]()
-    for first, last in added:
-        ranges.add(first, last)
-        plain.update(range(first, last + 1))
-    spans = ranges.spans()
-    assert [n for first, last in spans for n in range(first, last + 1)] == sorted(plain)
-    assert all(spans[at][1] + 1 < spans[at + 1][0] for at in range(len(spans) - 1))
-    missing = ranges.missing(*asked)
-    assert [n for first, last in missing for n in range(first, last + 1)] == [
-        n for n in range(asked[0], asked[1] + 1) if n not in plain
-    ]
-    assert ranges.high == max(plain, default=0)
-    assert RangeSet(spans).spans() == spans
-
-
-def test_range_set_forgets_its_lowest_runs_when_trimmed() -> None:
-    ranges = RangeSet([(1, 1), (3, 3), (5, 9)])
-    ranges.trim(2)
-    assert ranges.spans() == [(3, 3), (5, 9)]
+from causeway.types import VOLATILE_FROM
 
 
 def test_unordered_stream_keeps_a_bounded_number_of_runs_and_never_invents_an_id() -> None:

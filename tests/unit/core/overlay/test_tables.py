@@ -7,8 +7,8 @@ import random
 import pytest
 
 from causeway.core.overlay.leaves import MASK, distance, place
-from causeway.core.overlay.tables import COLUMNS, HOPS_CACHED_MAX, Tables
-from causeway.limits import NEIGHBOURS_MAX
+from causeway.core.overlay.tables import COLUMNS, Tables
+from causeway.limits import HOPS_REMEMBERED_MAX, NEIGHBOURS_MAX
 from causeway.types import BrokerId, Duration, Key, Peer
 
 
@@ -159,7 +159,7 @@ def test_decisions_are_remembered_until_a_table_changes() -> None:
     tables.remove(nearer.id)
     assert tables.next_hop(key, with_me=True) == near.id
     rng = random.Random(3)
-    for _ in range(HOPS_CACHED_MAX + 10):
+    for _ in range(HOPS_REMEMBERED_MAX + 10):
         tables.next_hop(Key(rng.randbytes(16)), with_me=True)
     assert tables.next_hop(key, with_me=True) == near.id
 

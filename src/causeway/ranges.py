@@ -1,4 +1,4 @@
-"""Sets of ids as runs: what was accepted, what still waits for a confirmation. Pure; cost grows with runs, not ids."""
+"""Sets of ids as runs: what was admitted, accepted, or still waits for a confirmation. It costs by run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class IdSet:
         return f"IdSet({self.spans()})"
 
     @property
-    def highest(self) -> int:
-        """The largest member, 0 when empty (ids start at 1)."""
+    def high(self) -> int:
+        """The greatest member, 0 when empty (ids start at 1)."""
         return self._lasts[-1] if self._lasts else 0
 
     def spans(self) -> list[Span]:
@@ -55,8 +55,10 @@ class IdSet:
             lasts.append(last)
             return
         if first >= firsts[-1]:
-            lasts[-1] = max(last, lasts[-1])
+            if last > lasts[-1]:
+                lasts[-1] = last
             return
+        # Runs low..high-1 touch first..last; they become one.
         low = bisect_left(lasts, first - 1)
         high = bisect_right(firsts, last + 1)
         if low < high:
@@ -82,12 +84,15 @@ class IdSet:
 
     def missing(self, first: int, last: int) -> list[Span]:
         """The runs of first..last that are not in the set."""
+        firsts, lasts = self._firsts, self._lasts
+        if not lasts or first > lasts[-1]:
+            return [(first, last)] if first <= last else []
         gaps: list[Span] = []
-        at = bisect_left(self._lasts, first)
-        while at < len(self._firsts) and self._firsts[at] <= last:
-            if self._firsts[at] > first:
-                gaps.append((first, self._firsts[at] - 1))
-            first = self._lasts[at] + 1
+        at = bisect_left(lasts, first)
+        while at < len(firsts) and firsts[at] <= last:
+            if firsts[at] > first:
+                gaps.append((first, firsts[at] - 1))
+            first = lasts[at] + 1
             at += 1
         if first <= last:
             gaps.append((first, last))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.client.ranges import IdSet, merged
+from causeway.ranges import IdSet, merged
 
 spans = st.tuples(st.integers(1, 60), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 steps = st.lists(st.tuples(st.booleans(), spans), max_size=30)
@@ -32,7 +32,7 @@ def test_id_set_holds_what_a_plain_set_holds(script: list[tuple[bool, tuple[int,
     runs, plain = build(script)
     assert ids(runs.spans()) == sorted(plain)
     assert [number for number in range(80) if number in runs] == sorted(plain)
-    assert runs.highest == max(plain, default=0)
+    assert runs.high == max(plain, default=0)
     assert bool(runs) == bool(plain)
 
 
@@ -47,6 +47,11 @@ def test_id_set_keeps_the_fewest_runs(script: list[tuple[bool, tuple[int, int]]]
 def test_missing_is_what_the_set_lacks(script: list[tuple[bool, tuple[int, int]]], span: tuple[int, int]) -> None:
     runs, plain = build(script)
     assert ids(runs.missing(*span)) == [number for number in range(span[0], span[1] + 1) if number not in plain]
+
+
+def test_nothing_is_missing_of_no_ids() -> None:
+    assert IdSet().missing(5, 4) == []
+    assert IdSet([(1, 3)]).missing(5, 4) == []
 
 
 @given(steps, st.integers(1, 80))
