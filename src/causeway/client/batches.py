@@ -11,13 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from causeway.client.message import MessageId
+from causeway.core.deadlines import NEVER
 from causeway.errors import CausewayError
 from causeway.types import Duration, Flag, Instant, ServiceClass, Span
 
 _HEADERS: Final = int(Flag.HEADERS)
-
-NEVER: Final[Instant] = 1 << 62
-"""A deadline that does not come."""
 
 
 class SentStream:

@@ -18,6 +18,7 @@ from causeway.client.links import Uplink
 from causeway.client.lots import Lot, SeenStream, StreamKey
 from causeway.client.message import Delivery
 from causeway.client.settings import SessionConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
 from causeway.errors import Code, RemoteProtocolError
@@ -112,11 +113,11 @@ class MailReader(Errand):
 class MailReaders:
     """All consumers of a session and, per mailbox, the streams they saw."""
 
-    def __init__(self, config: SessionConfig, errands: Errands) -> None:
+    def __init__(self, config: SessionConfig, errands: Errands, *, alarm: Alarm | None = None) -> None:
         self._config = config
         self._errands = errands
         self._all: dict[int, MailReader] = {}
-        self.late = LateSettles()
+        self.late = LateSettles(alarm)
         self._streams: dict[str, dict[StreamKey, SeenStream]] = {}
         self._serial = 0
         self.dirty: dict[int, MailReader] = {}

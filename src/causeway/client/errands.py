@@ -11,7 +11,7 @@ from typing import Final
 
 from causeway.client.links import Uplink, Uplinks
 from causeway.client.settings import Address, SessionConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Moved
 from causeway.types import MILLISECOND, Duration
@@ -58,12 +58,14 @@ class Errand:
 class Errands:
     """Every errand under way."""
 
-    def __init__(self, config: SessionConfig, links: Uplinks, rng: random.Random) -> None:
+    def __init__(
+        self, config: SessionConfig, links: Uplinks, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
         self._config = config
         self._links = links
         self._rng = rng
         self._all: dict[int, Errand] = {}
-        self.deadlines: Deadlines[int] = Deadlines()
+        self.deadlines: Deadlines[int] = Deadlines(alarm)
         """By errand: when to begin again, or to repeat an unanswered question."""
 
     def find(self, number: int) -> Errand | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from causeway.client.batches import SentBatch, SentStream
+from causeway.core.deadlines import Alarm
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
 from causeway.limits import CONFIRMING_MAX
 from causeway.types import Duration, Flag, Instant, Span
@@ -18,9 +19,11 @@ _CONFIRM = int(Flag.CONFIRM)
 class Fates:
     """Resolves batches and remembers which ones to tell about."""
 
-    __slots__ = ("_confirming", "_expiring", "bytes", "confirmed", "count", "resolved")
+    __slots__ = ("_alarm", "_confirming", "_expiring", "bytes", "confirmed", "count", "resolved")
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: Alarm | None = None) -> None:
+        self._alarm = alarm or Alarm()
+        self._alarm.watch(self.next_deadline)
         self.count = 0
         self.bytes = 0
         """Unresolved messages and their bytes: what the window bounds."""
@@ -118,6 +121,7 @@ class Fates:
         if limit:
             batch.deadline = now + limit
             self._expiring.setdefault(limit, deque()).append(batch)
+            self._alarm.lower(batch.deadline)
 
     def next_deadline(self) -> Instant | None:
         """When the next unresolved batch runs out of time."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.ranges import merged
-from causeway.types import MILLISECOND, Duration, Instant, Span
+from causeway.types import MILLISECOND, Duration
 
 if TYPE_CHECKING:
     from causeway.client.consumers import MailReader
@@ -26,10 +26,10 @@ CREDIT_SHARE: Final = 4
 class LateSettles:
     """Consumers with settlements (`late` of each) that were not said yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: Alarm | None = None) -> None:
         self.waiting: dict[MailReader, int] = {}
         """With the number of messages each would settle."""
-        self._due: Deadlines[MailReader] = Deadlines()
+        self._due: Deadlines[MailReader] = Deadlines(alarm)
 
     def add(self, consumer: MailReader, first: int, last: int) -> None:
         """The application settled these."""
@@ -39,10 +39,6 @@ class LateSettles:
         else:
             late.append((first, last))
         self.waiting[consumer] = self.waiting.get(consumer, 0) + last - first + 1
-
-    def next(self) -> Instant | None:
-        """When something must be said at the latest."""
-        return self._due.next()
 
     def say(self, turn: Turn) -> None:
         """Say what is due, or enough. A consumer that lost its link has emptied its own list."""

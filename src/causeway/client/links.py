@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 
 from causeway.client.settings import Address, SessionConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Close, Dial
 from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Goodbye, Hello, Message, Ping, Pong, Welcome
@@ -40,7 +40,7 @@ class Uplink:
 class Uplinks:
     """All links of a session. `ups`, `downs` and `fatal` collect what happened for the session to pass on."""
 
-    def __init__(self, config: SessionConfig, rng: random.Random) -> None:
+    def __init__(self, config: SessionConfig, rng: random.Random, *, alarm: Alarm | None = None) -> None:
         self._config = config
         self._rng = rng
         self._hello: Hello | None = None
@@ -55,7 +55,7 @@ class Uplinks:
         self._by_conn: dict[int, Uplink] = {}
         self._by_address: dict[Address, Uplink] = {}
         self._by_broker: dict[BrokerId, Uplink] = {}
-        self.deadlines: Deadlines[int] = Deadlines()
+        self.deadlines: Deadlines[int] = Deadlines(alarm)
         """By connection; 0 is the next attempt to find a home."""
         self.home: Uplink | None = None
         self.ups: list[Uplink] = []

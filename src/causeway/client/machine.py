@@ -33,7 +33,7 @@ from causeway.client.outcomes import (
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.transactions import Commitment, Transactions
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Turn
@@ -70,31 +70,29 @@ class SessionMachine:
         self.config = config.check()
         self.error: CausewayError | None = None
         """Why the session is over, None while it is not."""
-        self._fates = Fates()
-        self._streams = Streams(config, self._fates)
+        self._alarm = alarm = Alarm()
+        self._fates = Fates(alarm)
+        self._streams = Streams(config, self._fates, alarm=alarm)
         self._streams.source = (config.name, incarnation)
-        self._links = Uplinks(config, rng)
-        self._errands = Errands(config, self._links, rng)
-        self._consumers = MailReaders(config, self._errands)
+        self._links = Uplinks(config, rng, alarm=alarm)
+        self._errands = Errands(config, self._links, rng, alarm=alarm)
+        self._consumers = MailReaders(config, self._errands, alarm=alarm)
         self._transactions = Transactions(1, config, self._errands, self._consumers)
+        alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
         if config.keep:
             self._streams.keeping = True
             self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
+            alarm.watch(self._keeper.next_deadline)
         self._begun = self._open = False
         """Whether `handle` was called; whether links may be made."""
         self._closing = False
-        self._due: Instant | None = 0
-        """When time itself is the next stimulus; asked of all parts once per turn."""
         self._home: Uplink | None = None
         self._fresh_consumers: list[MailReader] = []
         self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
         self._fresh_commits: list[tuple[Commitment, Duration]] = []
-        self._timers: Deadlines[int] = Deadlines()
+        self._timers: Deadlines[int] = Deadlines(alarm)
         self._outcomes: list[Outcome] = []
-        timed = [self._links.deadlines.next, self._errands.deadlines.next, self._consumers.late.next]
-        timed += [self._streams.next_deadline, self._transactions.next_deadline, self._timers.next]
-        self._timed = [*timed, self._keeper.next_deadline] if self._keeper is not None else timed
         self.lanes: dict[tuple[object, ...], Lane] = self._streams.lanes
         """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
 
@@ -132,8 +130,9 @@ class SessionMachine:
             self._collect(turn)
         for event in events:
             self._on_event(turn, event)
-        if self._due is not None and self._due <= now:
+        if now >= self._alarm.at:
             self._fire(turn)
+            self._alarm.renew()
         if self._open:
             if self._fresh_consumers or self._fresh_inquiries or self._fresh_commits:
                 self._start_fresh(turn)
@@ -147,28 +146,18 @@ class SessionMachine:
                 streams.catch_up(turn)
         if keeper is not None:
             keeper.flush(turn)
+            self._alarm.lower(keeper.next_deadline() or NEVER)
         if consumers.dirty or consumers.late.waiting:
             consumers.finish_turn(turn, keeper.awaiting() if keeper is not None else {})
         fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
             self._end(turn, fatal)
         self._tell()
-        self._due = self._next_due()
         return turn.effects
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
-        return self._due
-
-    def _next_due(self) -> Instant | None:
-        if self.error is not None:
-            return None
-        earliest: Instant | None = None
-        for ask in self._timed:
-            due = ask()
-            if due is not None and (earliest is None or due < earliest):
-                earliest = due
-        return earliest
+        return self._alarm.next if self.error is None else None
 
     def outcomes(self) -> list[Outcome]:
         """What the application must hear since the last call."""
@@ -284,6 +273,7 @@ class SessionMachine:
             if self._keeper is not None:
                 self._keeper.keep_commit(commitment)
             self._transactions.begin(turn, commitment, timeout)
+            self._alarm.lower(commitment.deadline)
 
     def _collect(self, turn: Turn) -> None:
         settles: list[tuple[MailReader, list[Span]]] = self._consumers.collect()

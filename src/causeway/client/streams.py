@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from causeway.client.arguments import check_priority, code_of
-from causeway.client.batches import NEVER, Lane, SentBatch, SentStream, Ticket
+from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
 from causeway.client.message import Headers, check_size, to_bytes, with_headers
 from causeway.client.settings import SessionConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
 from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, LANES_MAX, STREAMS_SENT_MAX, TTL_NS_MAX, check_name
-from causeway.types import MILLISECOND, Duration, Flag, Instant, ServiceClass
+from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
 
 RESEND_PAUSE: Duration = 50 * MILLISECOND
@@ -38,7 +38,7 @@ _EXPRESS = int(ServiceClass.EXPRESS)
 class Streams:
     """Everything sent and not yet resolved."""
 
-    def __init__(self, config: SessionConfig, fates: Fates) -> None:
+    def __init__(self, config: SessionConfig, fates: Fates, *, alarm: Alarm | None = None) -> None:
         self._config = config
         self._window_count = config.window_messages
         self._window_bytes = config.window_bytes
@@ -55,7 +55,7 @@ class Streams:
         self.lagging: dict[SentStream, None] = {}
         """With something that could not leave yet."""
         self._link: Uplink | None = None
-        self._retries: Deadlines[tuple[str, int]] = Deadlines()
+        self._retries: Deadlines[tuple[str, int]] = Deadlines(alarm)
         self._fates = fates
         self.make_ticket: Callable[[SentBatch, int], Ticket] = Ticket
         self.handler: object = None
@@ -346,11 +346,6 @@ class Streams:
         self.gathered.clear()
 
     # Time ------------------------------------------------------------------------------------------------------
-    def next_deadline(self) -> Instant | None:
-        """When a send runs out of time, or a refused stream may try again."""
-        retry, late = self._retries.next(), self._fates.next_deadline()
-        return late if retry is None else retry if late is None else min(retry, late)
-
     def on_deadlines(self, turn: Turn) -> None:
         """Give up what took too long; try again what was refused."""
         for batch in self._fates.late(turn.now):

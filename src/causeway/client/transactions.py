@@ -14,12 +14,12 @@ from typing import Any
 import msgspec
 
 from causeway.client.arguments import code_of
-from causeway.client.batches import NEVER
 from causeway.client.consumers import MailReaders
 from causeway.client.errands import Errand, Errands
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
 from causeway.client.settings import SessionConfig
+from causeway.core.deadlines import NEVER
 from causeway.core.machine import Turn
 from causeway.core.messages import Commit, Outcome, SendPart, SettlePart
 from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, Refused

@@ -1,25 +1,62 @@
-"""All timers of one machine: a heap of (instant, sequence, what), with lazy cancellation.
+"""The timers of one part of a machine: a heap of (instant, sequence, what), with lazy cancellation.
 
-Setting a timer again for the same `what` replaces it, so there are no stale firings and no timer ids.
+Setting a timer again for the same `what` replaces it, so there are no stale firings and no timer ids. All parts of a
+machine share one Alarm, which knows when to look at any of them at all.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Final, Generic, TypeVar
 
 from causeway.types import Instant
 
 What = TypeVar("What", bound=Hashable)
 
+NEVER: Final[Instant] = 1 << 63
+
+
+class Alarm:
+    """When any timer of a machine may be due: never later than the earliest, sometimes earlier.
+
+    Timers are set far more often than they fire, and every turn asks for the next deadline. So a new timer only lowers
+    `at`, one that is cancelled leaves it alone, and the parts are asked again when that instant has come.
+    """
+
+    __slots__ = ("_sources", "at")
+
+    def __init__(self) -> None:
+        self.at: Instant = 0
+        self._sources: list[Callable[[], Instant | None]] = []
+
+    def watch(self, source: Callable[[], Instant | None]) -> None:
+        """Ask this one too when the alarm is set anew."""
+        self._sources.append(source)
+
+    def lower(self, at: Instant) -> None:
+        """Something may be due then."""
+        if at < self.at:
+            self.at = at
+
+    def renew(self) -> None:
+        """What was due has been seen to: the earliest of what is left."""
+        self.at = min((due for source in self._sources if (due := source()) is not None), default=NEVER)
+
+    @property
+    def next(self) -> Instant | None:
+        """What a machine answers to `next_deadline`."""
+        return None if self.at == NEVER else self.at
+
 
 class Deadlines(Generic[What]):
     """Timers keyed by what they are for; deterministic in the order they were set."""
 
-    __slots__ = ("_due", "_heap", "_sequence")
+    __slots__ = ("_alarm", "_due", "_heap", "_sequence")
 
-    def __init__(self) -> None:
+    def __init__(self, alarm: Alarm | None = None) -> None:
+        self._alarm = alarm or Alarm()
+        self._alarm.watch(self.next)
         self._heap: list[tuple[Instant, int, What]] = []
         self._due: dict[What, tuple[Instant, int]] = {}
         self._sequence = 0
@@ -29,6 +66,8 @@ class Deadlines(Generic[What]):
         self._sequence += 1
         self._due[what] = (at, self._sequence)
         heapq.heappush(self._heap, (at, self._sequence, what))
+        if at < self._alarm.at:
+            self._alarm.at = at
 
     def set_if_unset(self, what: What, at: Instant) -> None:
         """As `set`, unless `what` is already waiting."""

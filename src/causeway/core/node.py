@@ -13,6 +13,7 @@ from typing import get_args
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.effects import Effects, Load
 from causeway.core.events import (
     ClientGone,
@@ -76,12 +77,11 @@ class Node:
         self._early: list[DriverEvent] = []
         self._remembered = Remembered("", [])
         self._now: Instant = 0
-        self._due: Instant | None = 0
-        """When time itself is the next stimulus; asked of all parts once per turn."""
-        self._links = Links(config, me, incarnation, rng)
-        self._overlay = Overlay(config, self._links, rng)
-        self._groups = Groups(config, self._links, self._overlay, rng)
-        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups)
+        self._alarm = alarm = Alarm()
+        self._links = Links(config, me, incarnation, rng, alarm=alarm)
+        self._overlay = Overlay(config, self._links, rng, alarm=alarm)
+        self._groups = Groups(config, self._links, self._overlay, rng, alarm=alarm)
+        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups, alarm=alarm)
         self._timed = (self._links, self._overlay, self._groups, self._desk)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
@@ -106,25 +106,21 @@ class Node:
             else:
                 # Before our store has spoken we would take our own groups for strangers.
                 self._early.append(event)
-        if self._due is not None and self._due <= now and self._recovered:
+        if now >= self._alarm.at and self._recovered:
             for part in self._timed:
                 due = part.next_deadline()
                 if due is not None and due <= now:
                     part.on_deadline(turn)
                     self._drain(turn)
+            self._alarm.renew()
         self._finish(turn)
-        self._due = self._next_due()
         return turn.effects
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
-        return self._due
-
-    def _next_due(self) -> Instant | None:
         if not self._recovered:
-            return None
-        dues = [due for part in self._timed if (due := part.next_deadline()) is not None]
-        return min(dues, default=None)
+            return None if self._started else 0
+        return self._alarm.next
 
     # Routing ---------------------------------------------------------------------------------------------------
     def _on_event(self, turn: Turn, event: DriverEvent) -> None:
@@ -223,15 +219,17 @@ class Node:
             return
         directory = self._groups.directory
         # Once per turn: an answer may lead to the same question again, which then waits for the courier's timer.
-        answers, directory.answers = directory.answers, []
-        for key, config, code in answers:
-            if config is not None:
-                self._desk.mailman.release(turn, key)
-            else:
-                self._desk.mailman.refuse(turn, key, Code.of(code), "the directory's brokers cannot be reached")
-            self._drain(turn)
+        if directory.answers:
+            answers, directory.answers = directory.answers, []
+            for key, config, code in answers:
+                if config is not None:
+                    self._desk.mailman.release(turn, key)
+                else:
+                    self._desk.mailman.refuse(turn, key, Code.of(code), "the directory's brokers cannot be reached")
+                self._drain(turn)
         self._desk.flush(turn)
-        self._drain(turn)
+        if turn.inbox:
+            self._drain(turn)
         heard = self._links.root
         known = directory.root
         if heard is not None and (known is None or heard.epoch > known.epoch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from causeway.client.consumers import MailReader
 from causeway.client.late import LATE, LateSettles
 from causeway.client.links import Uplink
+from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Settle
 
@@ -27,22 +28,25 @@ def said(turn: Turn) -> list[tuple[tuple[int, int], ...]]:
 
 
 def test_few_settlements_wait_until_they_are_due_and_go_together() -> None:
-    late, consumer = LateSettles(), reader()
-    late.of(consumer).append((1, 1))
+    alarm = Alarm()
+    alarm.renew()
+    late, consumer = LateSettles(alarm), reader()
+    late.add(consumer, 1, 1)
     turn = Turn(0)
     late.say(turn)
     assert said(turn) == []
-    assert late.next() == LATE
-    late.of(consumer).append((2, 2))
+    assert alarm.next == LATE
+    late.add(consumer, 2, 2)
     turn = Turn(LATE)
     late.say(turn)
     assert said(turn) == [((1, 2),)]
-    assert late.next() is None
+    alarm.renew()
+    assert alarm.next is None
 
 
 def test_a_quarter_of_the_credit_is_said_at_once() -> None:
     late, consumer = LateSettles(), reader(credit=8)
-    late.of(consumer).append((1, 2))
+    late.add(consumer, 1, 2)
     turn = Turn(0)
     late.say(turn)
     assert said(turn) == [((1, 2),)]
@@ -50,7 +54,7 @@ def test_a_quarter_of_the_credit_is_said_at_once() -> None:
 
 def test_a_closing_consumer_says_what_it_has() -> None:
     late, consumer = LateSettles(), reader()
-    late.of(consumer).append((1, 1))
+    late.add(consumer, 1, 1)
     consumer.closing = True
     turn = Turn(0)
     late.say(turn)
@@ -59,7 +63,7 @@ def test_a_closing_consumer_says_what_it_has() -> None:
 
 def test_numbers_of_a_lost_link_are_never_said() -> None:
     late, consumer = LateSettles(), reader()
-    late.of(consumer).append((1, 1))
+    late.add(consumer, 1, 1)
     late.say(Turn(0))
     consumer.on_lost(Turn(0))
     turn = Turn(LATE)

@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.events import PageLoaded
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
@@ -61,8 +62,10 @@ from causeway.types import BrokerId, Instant, Key, Peer
 class Groups:
     """All groups this broker has to do with."""
 
-    def __init__(self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random) -> None:
-        self._r = Registry(config, links, ring, rng)
+    def __init__(
+        self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
+        self._r = Registry(config, links, ring, rng, alarm=alarm)
         self._replication = Replication(self._r)
         self._membership = Membership(self._r, self._replication)
         self._election = Election(self._r)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Persist, Send
 from causeway.core.events import PeerMessage
 from causeway.core.groups.state import Group, Position, meta_row, position_row
@@ -32,7 +32,9 @@ Timer = tuple[str, bytes]
 class Registry:
     """The shared state of Groups, Election, Membership, Replication and Loading."""
 
-    def __init__(self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, links: Links, ring: Ring, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
         self.settings = config
         self.links = links
         self.ring = ring
@@ -45,7 +47,7 @@ class Registry:
         """Groups whose Meta was lost here: the token under which we may be admitted again."""
         self.left: dict[Key, Position] = {}
         """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
-        self.deadlines: Deadlines[Timer] = Deadlines()
+        self.deadlines: Deadlines[Timer] = Deadlines(alarm)
         self.touched: dict[Key, None] = {}
         self.parting: dict[BrokerId, None] = {}
         """Brokers that are leaving: alive, still members here and there, wanted nowhere."""

@@ -10,7 +10,7 @@ import random
 from typing import Final
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Close, Conn, Dial, Send
 from causeway.core.events import ClientGone, PeerDown, PeerUp
 from causeway.core.links.channel import Channel, Link, Stage
@@ -32,7 +32,7 @@ SWEEP: Final[Timer] = ("sweep", 0)
 class Book:
     """Everything remembered; methods change it and emit the effects that follow."""
 
-    def __init__(self, config: BrokerConfig, me: Peer, rng: random.Random) -> None:
+    def __init__(self, config: BrokerConfig, me: Peer, rng: random.Random, *, alarm: Alarm | None = None) -> None:
         self.me: Final = me
         self.channels: dict[Conn, Channel] = {}
         self.clients: dict[Conn, Channel] = {}
@@ -40,7 +40,7 @@ class Book:
         self.pins: dict[BrokerId, int] = {}
         self.addresses: dict[tuple[str, int], Conn] = {}
         """Dials to an address whose broker we do not know yet."""
-        self.timers: Deadlines[Timer] = Deadlines()
+        self.timers: Deadlines[Timer] = Deadlines(alarm)
         self.sweep_due: Instant = 0
         self._config = config
         self._rng = rng

@@ -16,6 +16,7 @@ from typing import Final, get_args
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.effects import Close, Conn, Send
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.links.book import Book
@@ -48,10 +49,12 @@ class LinksStatistics(msgspec.Struct, frozen=True):
 class Links:
     """All connections of one broker. Stimuli: Opened, Received, Closed, Clogged, Drained, its deadlines, and `send`."""
 
-    def __init__(self, config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
         self.me = me
         self._standing = Standing(me, incarnation)
-        self._book = Book(config, me, rng)
+        self._book = Book(config, me, rng, alarm=alarm)
         self._links = self._book.links
         self._channels = self._book.channels
         self._greeting = Greeting(self._standing, self._book)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.mail.faults import transaction_fault
 from causeway.core.messages import (
@@ -81,7 +81,9 @@ class Run:
 class Coordinator:
     """Transactions of all applications whose mailbox we own."""
 
-    def __init__(self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier) -> None:
+    def __init__(
+        self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier, *, alarm: Alarm | None = None
+    ) -> None:
         self._config = config
         self._me = me
         self._groups = groups
@@ -89,7 +91,7 @@ class Coordinator:
         self._runs: dict[TxKey, Run] = {}
         self._decided: dict[TxKey, tuple[str, Decision]] = {}
         self._tickets: dict[tuple[Key, int], TxKey] = {}
-        self._deadlines: Deadlines[TxKey] = Deadlines()
+        self._deadlines: Deadlines[TxKey] = Deadlines(alarm)
         self._count = 0
         self.outcomes: list[Outcome] = []
         """For clients, drained by the desk."""

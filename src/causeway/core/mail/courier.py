@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
@@ -75,20 +75,20 @@ class Waiting:
 class Mailman:
     """The courier (ports.Courier)."""
 
-    def __init__(self, name: str, links: Links, ring: Ring, groups: Groups, local: Local) -> None:
+    def __init__(
+        self, name: str, links: Links, ring: Ring, groups: Groups, local: Local, *, alarm: Alarm | None = None
+    ) -> None:
         self._tracer = Tracer(name)
         self._links = links
         self._ring = ring
         self._groups = groups
         self._local = local
+        self.clogged = local.clogged
         self._waiting: dict[Key, Waiting] = {}
         self._waiting_bytes = 0
-        self._deadlines: Deadlines[Key] = Deadlines()
+        self._deadlines: Deadlines[Key] = Deadlines(alarm)
 
     # ports.Courier ---------------------------------------------------------------------------------------------
-    def clogged(self, conn: int) -> bool:
-        return self._local.clogged(conn)
-
     def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
         if origin == self._links.me.id or not origin:
             self._local.answered(turn, head)

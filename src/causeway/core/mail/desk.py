@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.events import (
     ClientMessage,
     Committed,
@@ -64,24 +65,24 @@ class BrokerLinks(Links, Clients, Protocol):
 class Desk:
     """Mail of one broker."""
 
-    def __init__(self, config: BrokerConfig, incarnation: int, links: BrokerLinks, ring: Ring, groups: Groups) -> None:
+    def __init__(
+        self, config: BrokerConfig, incarnation: int, links: BrokerLinks, ring: Ring, groups: Groups, *, alarm: Alarm
+    ) -> None:
         self._me = links.me
         self._durable = config.durability == "disk"
         self._incarnation = incarnation
         self._links = links
+        self.clogged = links.clogged
         self._groups = groups
         self._clients: dict[tuple[str, int], int] = {}
         self._of_conn: dict[int, tuple[str, int]] = {}
-        self.mailman = Mailman(config.name, links, ring, groups, self)
-        self._office = Office(config, self._me.id, groups, self.mailman)
-        self._outbox = Outbox(config, self._me.id, config.name, self.mailman)
-        self._coordinator = Coordinator(config, self._me.id, groups, self.mailman)
+        self.mailman = Mailman(config.name, links, ring, groups, self, alarm=alarm)
+        self._office = Office(config, self._me.id, groups, self.mailman, alarm=alarm)
+        self._outbox = Outbox(config, self._me.id, config.name, self.mailman, alarm=alarm)
+        self._coordinator = Coordinator(config, self._me.id, groups, self.mailman, alarm=alarm)
         self._timed = (self._outbox, self._office, self._coordinator, self.mailman)
 
     # courier.Local ---------------------------------------------------------------------------------------------
-    def clogged(self, conn: int) -> bool:
-        return self._links.clogged(conn)
-
     def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
         if isinstance(head, Deposit):
             return self._office.deposit(turn, key, head, body)
@@ -351,8 +352,7 @@ class Desk:
 
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:
-        mine = [due for part in self._timed if (due := part.next_deadline()) is not None]
-        return min(mine, default=None)
+        return min((due for part in self._timed if (due := part.next_deadline()) is not None), default=None)
 
     def on_deadline(self, turn: Turn) -> None:
         for part in self._timed:

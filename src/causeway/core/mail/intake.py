@@ -266,9 +266,12 @@ class Intake:
         """Keep a batch in memory; its number, 0 when nothing in it is new, None when memory is full."""
         first, last = deposit.first, deposit.first + deposit.count - 1
         known = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
-        missing = known.missing(first, last) if known is not None else [(first, last)]
-        if not missing:
-            return 0
+        skip = 0
+        if known is not None and first <= known.ids.high:
+            missing = known.missing(first, last)
+            if not missing:
+                return 0
+            skip = missing[0][0] - first
         held = self._contents.volatile_bytes
         if held and held + len(body) > self._config.volatile_bytes_max:
             return None
@@ -277,7 +280,7 @@ class Intake:
             self.seen.forget(deposit.source, self._is_bound)
         number = self._volatile_next
         self._volatile_next += deposit.count
-        batch = self._batch(deposit, body, number, now, missing[0][0] - first, stream=stream)
+        batch = self._batch(deposit, body, number, now, skip, stream=stream)
         stream.admit(first, last)
         stream.used = now
         if deposit.stream == _EXPRESS:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
@@ -50,7 +50,9 @@ PASS_FACTOR = 5
 class Office:
     """All owned mailboxes."""
 
-    def __init__(self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier) -> None:
+    def __init__(
+        self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier, *, alarm: Alarm | None = None
+    ) -> None:
         self._config = config
         self._tracer = Tracer(config.name)
         self._replies = Replies(courier, self._tracer)
@@ -59,7 +61,7 @@ class Office:
         self._courier = courier
         self.boxes: dict[Key, Box] = {}
         self._dirty: dict[Key, None] = {}
-        self._deadlines: Deadlines[Key] = Deadlines()
+        self._deadlines: Deadlines[Key] = Deadlines(alarm)
         self._attendance = Attendance()
         self.bury: list[tuple[str, Config, StoredBatch]] = []
         """Messages for dead-letter mailboxes, drained by the node."""
@@ -80,10 +82,9 @@ class Office:
     def on_ownership_resumed(self, turn: Turn, group: Key, config: Config) -> None:
         """A new epoch, still ours: carry out what had to wait."""
         box = self.boxes.get(group)
-        if box is None:
-            return
-        box.config = config
-        self.touch(group)
+        if box is not None:
+            box.config = config
+            self.touch(group)
 
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
         """Send consumers and senders to the new owner."""
@@ -361,7 +362,7 @@ class Office:
         clogged = self._courier.clogged
         for group in dirty:
             box = self.boxes.get(group)
-            if box is None or (not self._catch_up(turn, box) and box.gone):
+            if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
                 continue  # nothing may overtake what a vanished consumer still holds by our account
             for conn, head, body in box.mailbox.pump(turn.now, clogged):
                 turn.send(conn, head, body)

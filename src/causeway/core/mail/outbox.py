@@ -14,7 +14,7 @@ from itertools import islice
 import msgspec
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Pause
 from causeway.core.machine import Turn
 from causeway.core.mail.faults import deposit_fault, spans_fault
@@ -81,7 +81,9 @@ class Stream:
 class Outbox:
     """All streams that enter the network here."""
 
-    def __init__(self, config: BrokerConfig, me: bytes, name: str, courier: Courier) -> None:
+    def __init__(
+        self, config: BrokerConfig, me: bytes, name: str, courier: Courier, *, alarm: Alarm | None = None
+    ) -> None:
         self._config = config
         self._me = me
         self._tracer = Tracer(name)
@@ -90,7 +92,7 @@ class Outbox:
         self._by_conn: dict[int, dict[StreamId, None]] = {}
         self._bytes: dict[int, int] = {}
         self._paused: dict[int, None] = {}
-        self._deadlines: Deadlines[StreamId] = Deadlines()
+        self._deadlines: Deadlines[StreamId] = Deadlines(alarm)
         self.taken = 0
 
     # From clients ----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Hail,
@@ -52,11 +53,13 @@ class OverlayStatistics(msgspec.Struct, frozen=True):
 class Overlay:
     """One broker's view of the ring. Stimuli: messages, PeerUp, PeerDown, its deadlines, `start` and `leave`."""
 
-    def __init__(self, config: BrokerConfig, links: RingLinks, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, links: RingLinks, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
         self.active = False
         """Whether our join is complete; before that we answer for no key."""
         self._links = links
-        self._roster = Roster(config, links, rng)
+        self._roster = Roster(config, links, rng, alarm=alarm)
         self._entrance = Entrance(self._roster)
         self._upkeep = Upkeep(self._roster)
 

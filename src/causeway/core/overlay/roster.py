@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from causeway.config import BrokerConfig
 from causeway.core import ports
-from causeway.core.deadlines import Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import MembershipChanged
 from causeway.core.machine import Turn
 from causeway.core.messages import Hail, Leaves, RowRequest
@@ -82,14 +82,16 @@ class _Probe:
 class Roster:
     """The others, as seen from one broker."""
 
-    def __init__(self, config: BrokerConfig, links: RingLinks, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, links: RingLinks, rng: random.Random, *, alarm: Alarm | None = None
+    ) -> None:
         self.config = config
         self.links = links
         self.rng = rng
         self.me = links.me
         self.phase = Phase.IDLE
         self.tables = Tables(links.me, links.round_trip)
-        self.timers: Deadlines[Timer] = Deadlines()
+        self.timers: Deadlines[Timer] = Deadlines(alarm)
         self.joining: dict[BrokerId, Peer] = {}
         """Brokers that told us of their join: they are handed nothing, but others are told of them."""
         self.missing = Missing(rng)
