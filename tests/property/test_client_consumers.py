@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.client.consumers import MailReader
 from causeway.client.message import Delivery
+from causeway.client.reader import MailReader
 from causeway.core.messages import Attached, Ping, Return, Settle, Settled
 from causeway.types import MILLISECOND, SECOND, VOLATILE_FROM
 from tests.unit.client.stage import Stage

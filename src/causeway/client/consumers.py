@@ -7,107 +7,27 @@ application's calls, frames from the owner, the loss of its link.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from causeway.client.errands import Errand, Errands
+from causeway.client.errands import Errands
 from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot, SeenStream, StreamKey
 from causeway.client.message import Delivery
+from causeway.client.reader import MailReader
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
-from causeway.core.messages import Attach, Deliver, Detach, Return, Settle, Settled
+from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import Code, RemoteProtocolError
-from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
+from causeway.limits import STREAMS_SEEN_MAX
 from causeway.ranges import IdSet, merged
 from causeway.types import VOLATILE_FROM, ServiceClass, Span
 from causeway.wire import body as bodies
 
 Shown = TypeVar("Shown", bound=Delivery)
-
-
-class MailReader(Errand):
-    """One consumer of one mailbox: what is queued for it, what the application holds, what must still be said."""
-
-    __slots__ = (
-        "attached_on",
-        "closing",
-        "credit",
-        "dirty",
-        "handler",
-        "held",
-        "late",
-        "queue",
-        "returns",
-        "settles",
-        "unconfirmed",
-        "waiter",
-    )
-
-    def __init__(self, number: int, mailbox: str, credit: int) -> None:
-        super().__init__(number, mailbox)
-        self.credit = credit
-        self.queue: deque[Lot] = deque()
-        """Delivered, not wholly handed out."""
-        self.held: dict[int, Lot] = {}
-        """Handed out in part or whole, with messages still open; oldest first."""
-        self.dirty: list[Lot] = []
-        """Lots with acceptances to pass on."""
-        self.settles: list[Span] = []
-        """Numbers to settle at the end of this turn."""
-        self.returns: list[Span] = []
-        self.late: list[Span] = []
-        """Express numbers settled and not yet said."""
-        self.unconfirmed = IdSet()
-        """Settled by us, not yet confirmed to be on all copies: said again after a reconnect."""
-        self.attached_on: Uplink | None = None
-        """Where Attach was sent."""
-        self.closing = False
-        self.handler: Any = None
-        self.waiter: Any = None
-
-    def ask(self, turn: Turn, link: Uplink) -> None:
-        """Attach. What may not have been settled is said again as soon as somebody serves us: only the owner may hear
-        it, anybody else would send us away. A consumer that ends wants nothing but to have settled."""
-        if self.closing:
-            self.say_settled(turn, link, self.unconfirmed.spans())
-            return
-        self.attached_on = link
-        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit))
-
-    def repeat(self, turn: Turn, link: Uplink) -> None:
-        """Once attached, only settlements can be unanswered."""
-        if self.answered:
-            self.say_settled(turn, link, self.unconfirmed.spans())
-        else:
-            self.ask(turn, link)
-
-    def on_lost(self, turn: Turn) -> None:
-        """Whatever was not handed out will be delivered again, to us or to a competitor; forget it here."""
-        if self.attached_on is not None and self.attached_on.up:
-            # It may still serve us, or do so later: then it must not keep what it delivers for us.
-            turn.send(self.attached_on.conn, Detach(self.mailbox, self.number))
-        self.attached_on = None
-        for lot in self.queue:
-            lot.truncate()
-            if lot.finished:
-                self.held.pop(lot.serial, None)
-                assert lot.seen is not None
-                lot.seen.lots.pop(lot.serial, None)
-        for pile in (self.queue, self.returns, self.late):
-            pile.clear()
-        for lot in self.held.values():
-            lot.stale = lot.seq >= VOLATILE_FROM
-            lot.aliases = None
-
-    def say_settled(self, turn: Turn, link: Uplink, spans: list[Span]) -> None:
-        """Settle, in frames of a bounded size."""
-        for at in range(0, len(spans), SPANS_PER_FRAME_MAX):
-            turn.send(link.conn, Settle(self.mailbox, self.number, tuple(spans[at : at + SPANS_PER_FRAME_MAX])))
 
 
 class MailReaders:

@@ -120,7 +120,10 @@ class Fates:
             limit = min(limit or lane.ttl, lane.ttl)
         if limit:
             batch.deadline = now + limit
-            self._expiring.setdefault(limit, deque()).append(batch)
+            batches = self._expiring.setdefault(limit, deque())
+            while batches and batches[0].resolved:
+                batches.popleft()
+            batches.append(batch)
             self._alarm.lower(batch.deadline)
 
     def next_deadline(self) -> Instant | None:

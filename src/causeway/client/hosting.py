@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from causeway.client.batches import Ticket
-from causeway.client.consumers import MailReader
 from causeway.client.message import CORRELATION, Delivery
 from causeway.client.outcomes import (
     DeliveryConfirmed,
@@ -29,6 +28,7 @@ from causeway.client.outcomes import (
     SessionFailed,
     TransactionDone,
 )
+from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.core.effects import Effects

@@ -19,9 +19,10 @@ from typing import Final
 import msgspec
 
 from causeway.client.batches import Lane, SentBatch
-from causeway.client.consumers import MailReader, MailReaders
+from causeway.client.consumers import MailReaders
 from causeway.client.fates import Fates
 from causeway.client.lots import SeenStream, StreamKey
+from causeway.client.reader import MailReader
 from causeway.client.streams import Streams
 from causeway.client.transactions import AcceptedIds, Commitment, Transactions
 from causeway.core.effects import Load, Persist

@@ -14,7 +14,7 @@ from causeway.ranges import merged
 from causeway.types import MILLISECOND, Duration
 
 if TYPE_CHECKING:
-    from causeway.client.consumers import MailReader
+    from causeway.client.reader import MailReader
 
 LATE: Final[Duration] = 20 * MILLISECOND
 """At most so late; a consumer that runs short of credit before that is settled at once."""

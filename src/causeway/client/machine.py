@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from causeway.client.batches import Lane
-from causeway.client.consumers import MailReader, MailReaders
+from causeway.client.consumers import MailReaders
 from causeway.client.errands import Errands
 from causeway.client.fates import Fates
 from causeway.client.inquiries import FindInquiry, Inquiry
@@ -30,6 +30,7 @@ from causeway.client.outcomes import (
     TransactionDone,
     WindowOpened,
 )
+from causeway.client.reader import MailReader
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.transactions import Commitment, Transactions

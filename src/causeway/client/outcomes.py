@@ -9,8 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from causeway.client.batches import SentBatch
-from causeway.client.consumers import MailReader
 from causeway.client.inquiries import Inquiry
+from causeway.client.reader import MailReader
 from causeway.client.transactions import Commitment
 from causeway.errors import CausewayError
 from causeway.types import Peer

@@ -19,11 +19,12 @@ import random
 from collections.abc import Callable, Sequence
 
 from causeway.client.batches import Lane, SentBatch, Ticket
-from causeway.client.consumers import MailReader, Shown
+from causeway.client.consumers import Shown
 from causeway.client.inquiries import BrowseInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
 from causeway.client.lots import Lot
 from causeway.client.machine import SessionMachine
 from causeway.client.message import Headers, MessageId
+from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
 from causeway.errors import Code, ConfigError, Refused

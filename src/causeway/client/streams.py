@@ -148,27 +148,22 @@ class Streams:
             self._launch(turn, batch)
 
     def _launch(self, turn: Turn, batch: SentBatch) -> None:
-        lane = batch.lane
+        lane, link = batch.lane, self._link
         stream = lane.stream
+        self._fates.limit(batch, turn.now)
         if not lane.flags & _ANSWERED:
-            link = self._link
             if link is not None and not link.clogged and not stream.loose:
-                if lane.ttl:
-                    batch.dies = turn.now + lane.ttl
                 self._transmit(turn, link, batch, 0)
                 self._fates.sent_off(batch)
-                return
-            self._fates.limit(batch, turn.now)
-            stream.loose.append(batch)
-            self._lag(stream)
+            else:
+                stream.loose.append(batch)
+                self._lag(stream)
             return
-        self._fates.limit(batch, turn.now)
         previous = next(reversed(stream.waiting), 0)
         stream.waiting[batch.first] = batch
         if self.keeping and stream.service != _EXPRESS:
             batch.durable = False
             self.unkept.append(batch)
-        link = self._link
         if link is None or link.clogged or stream.paused or stream.lagging or not batch.durable:
             self._lag(stream)
             return

@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable, Sequence
 
 from causeway.client.batches import SentBatch
-from causeway.client.consumers import MailReader
 from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import DeliveryConfirmed, MessagesArrived, SendDone, SessionFailed, TransactionDone
+from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.client.transactions import Commitment, Parcel

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import msgspec
 
-from causeway.client.consumers import MailReader
 from causeway.client.message import Delivery
 from causeway.client.outcomes import Outcome
+from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.core.effects import Close, Dial, Effects, Persist, Send

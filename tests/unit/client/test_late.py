@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from causeway.client.consumers import MailReader
 from causeway.client.late import LATE, LateSettles
 from causeway.client.links import Uplink
+from causeway.client.reader import MailReader
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Settle

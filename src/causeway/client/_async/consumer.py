@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from causeway.client.aio import LoopEngine
-from causeway.client.consumers import MailReader
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, Headers
+from causeway.client.reader import MailReader
 from causeway.errors import DeadlineExceeded, LocalProtocolError
 from causeway.limits import CREDIT_MAX
 from causeway.types import ServiceClass

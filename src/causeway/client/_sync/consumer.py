@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from causeway.client.consumers import MailReader
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, Headers
+from causeway.client.reader import MailReader
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import DeadlineExceeded, LocalProtocolError
 from causeway.limits import CREDIT_MAX
