@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import repeat
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from causeway.client.errands import Errands
 from causeway.client.late import LateSettles
@@ -24,10 +24,12 @@ from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import Code, RemoteProtocolError
 from causeway.limits import STREAMS_SEEN_MAX
 from causeway.ranges import IdSet, merged
-from causeway.types import VOLATILE_FROM, ServiceClass, Span
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
 
 Shown = TypeVar("Shown", bound=Delivery)
+
+_EXPRESS: Final = int(ServiceClass.EXPRESS)
 
 
 class MailReaders:
@@ -44,6 +46,8 @@ class MailReaders:
         """Those with something to pass on at the end of the turn."""
         self.arrived: dict[MailReader, None] = {}
         """Got something this turn, for the session to tell."""
+        self.keeping = False
+        """What is accepted must be on our own disk before anybody hears of it."""
         self.touched: dict[tuple[str, StreamKey], SeenStream] = {}
         """Accepted something this turn, for kept state."""
         self.forgotten: list[tuple[str, StreamKey]] = []
@@ -83,9 +87,16 @@ class MailReaders:
         elif not lot.accept(first, last):
             return
         consumer = self._all.get(lot.consumer)
-        if consumer is not None and not lot.dirty:
+        if consumer is None:
+            return
+        if not lot.dirty:
             lot.dirty = True
             consumer.dirty.append(lot)
+        if lot.low >= lot.count:
+            consumer.held.pop(lot.serial, None)
+        if lot.stream == _EXPRESS and not self.keeping:
+            self.late.note(consumer, last - first + 1)
+        else:
             self.dirty[consumer.number] = consumer
 
     def accept_through(self, lot: Lot, index: int) -> None:
@@ -93,7 +104,7 @@ class MailReaders:
         consumer = self._all.get(lot.consumer)
         if consumer is None or lot.serial not in consumer.held:
             return
-        for earlier in consumer.held.values():
+        for earlier in list(consumer.held.values()):
             if earlier is lot:
                 self.accept(lot, lot.low, index)
                 return
@@ -170,6 +181,7 @@ class MailReaders:
             seen.high = head.first + head.count - 1
             self._enqueue(consumer, lot)
             return
+        self._collect_express()
         for first, last in self._sift(consumer, seen, head):
             part = lot
             if last - first + 1 < head.count:
@@ -202,6 +214,20 @@ class MailReaders:
                 consumer.settles.clear()
         return found
 
+    def hear_late(self, now: Instant) -> None:
+        """Let those speak whose express settlements have waited long enough."""
+        for consumer in self.late.pressing(now):
+            if consumer.number in self._all:
+                self.dirty[consumer.number] = consumer
+
+    def _collect_express(self) -> None:
+        """Something came again: before judging it, record what was accepted and not looked at yet."""
+        for consumer in self._all.values():
+            express = [lot for lot in consumer.dirty if lot.stream == _EXPRESS]
+            consumer.dirty = [lot for lot in consumer.dirty if lot.stream != _EXPRESS]
+            for lot in express:
+                self._collect_lot(consumer, lot)
+
     def settle(self, turn: Turn, consumer: MailReader, spans: list[Span]) -> None:
         """Tell the owner (now or after the next attach); remember until it confirms. Express is said at most once."""
         for first, last in spans:
@@ -214,9 +240,13 @@ class MailReaders:
 
     def finish_turn(self, turn: Turn, awaiting: dict[int, None]) -> None:
         """Say what was given back; let consumers end whose settlements are through (`awaiting`: not yet said)."""
-        self.late.say(turn)
         closing: list[MailReader] = []
         for consumer in self.dirty.values():
+            self.late.said(consumer)
+            if consumer.late:
+                if consumer.link is not None:
+                    consumer.say_settled(turn, consumer.link, merged(consumer.late))
+                consumer.late.clear()
             if consumer.returns:
                 spans = tuple(merged(consumer.returns))
                 consumer.returns.clear()
@@ -284,7 +314,8 @@ class MailReaders:
 
     def _accepted(self, seen: SeenStream, first: int, last: int) -> None:
         seen.accept(first, last)
-        self.touched[(seen.mailbox, seen.key)] = seen
+        if self.keeping:
+            self.touched[(seen.mailbox, seen.key)] = seen
         # Dicts keep insertion order: putting it in again makes it the most recently used.
         streams = self._streams[seen.mailbox]
         if len(streams) > 1:
@@ -296,10 +327,8 @@ class MailReaders:
         for start, stop in lot.fresh_spans():
             self._accepted(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
-                if lot.stream == ServiceClass.EXPRESS:
-                    self.late.add(consumer, lot.seq + start, lot.seq + stop)
-                else:
-                    consumer.settles.append((lot.seq + start, lot.seq + stop))
+                express = lot.stream == _EXPRESS
+                (consumer.late if express else consumer.settles).append((lot.seq + start, lot.seq + stop))
             for number, alias in lot.take_aliases(start, stop):
                 other = self._all.get(number)
                 if other is not None:

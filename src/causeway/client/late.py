@@ -1,7 +1,7 @@
-"""Settlements of express messages, said together and a little late: nobody waits for them but the credit.
+"""Settlements of express messages, seen to together and a little late: nobody waits for them but the credit.
 
-An acknowledgement per express message would double the frames of a quiet conversation. Owns: when the collected
-settlements of a consumer are said. Must not know: how messages are accepted.
+An acknowledgement per express message would double the frames of a quiet conversation, and its bookkeeping a good part
+of the work. Owns: when a consumer's express settlements are due. Must not know: how messages are accepted.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from causeway.core.deadlines import Alarm, Deadlines
-from causeway.core.machine import Turn
-from causeway.ranges import merged
-from causeway.types import MILLISECOND, Duration
+from causeway.types import MILLISECOND, Duration, Instant
 
 if TYPE_CHECKING:
     from causeway.client.reader import MailReader
@@ -24,36 +22,33 @@ CREDIT_SHARE: Final = 4
 
 
 class LateSettles:
-    """Consumers with settlements (`late` of each) that were not said yet."""
+    """Consumers that have settled express messages, and when that must be said."""
 
     def __init__(self, alarm: Alarm | None = None) -> None:
-        self.waiting: dict[MailReader, int] = {}
-        """With the number of messages each would settle."""
+        self.news: list[MailReader] = []
+        """Those to look at in the next turn: they have begun to wait, or settled enough."""
+        self._counts: dict[MailReader, int] = {}
         self._due: Deadlines[MailReader] = Deadlines(alarm)
 
-    def add(self, consumer: MailReader, first: int, last: int) -> None:
-        """The application settled these."""
-        late = consumer.late
-        if late and late[-1][1] + 1 == first:
-            late[-1] = (late[-1][0], last)
-        else:
-            late.append((first, last))
-        self.waiting[consumer] = self.waiting.get(consumer, 0) + last - first + 1
+    def note(self, consumer: MailReader, count: int) -> None:
+        """The application settled so many more."""
+        before = self._counts.get(consumer, 0)
+        self._counts[consumer] = before + count
+        if not before or (before + count) * CREDIT_SHARE >= consumer.credit:
+            self.news.append(consumer)
 
-    def say(self, turn: Turn) -> None:
-        """Say what is due, or enough. A consumer that lost its link has emptied its own list."""
-        due = self._due.pop_due(turn.now)
-        said: list[MailReader] = []
-        for consumer, count in self.waiting.items():
-            if not consumer.late or consumer.link is None:
-                consumer.late.clear()
-            elif count * CREDIT_SHARE >= consumer.credit or consumer.closing or consumer in due:
-                consumer.say_settled(turn, consumer.link, merged(consumer.late))
-                consumer.late.clear()
+    def pressing(self, now: Instant) -> list[MailReader]:
+        """Those that must speak now."""
+        found = self._due.pop_due(now)
+        for consumer in self.news:
+            if self._counts.get(consumer, 0) * CREDIT_SHARE >= consumer.credit:
+                found.append(consumer)
             else:
-                self._due.set_if_unset(consumer, turn.now + LATE)
-                continue
-            said.append(consumer)
-        for consumer in said:
-            del self.waiting[consumer]
+                self._due.set_if_unset(consumer, now + LATE)
+        self.news.clear()
+        return found
+
+    def said(self, consumer: MailReader) -> None:
+        """Nothing of it waits any more."""
+        if self._counts.pop(consumer, 0):
             self._due.cancel(consumer)

@@ -82,7 +82,7 @@ class SessionMachine:
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
         if config.keep:
-            self._streams.keeping = True
+            self._streams.keeping = self._consumers.keeping = True
             self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
             alarm.watch(self._keeper.next_deadline)
         self._begun = self._open = False
@@ -131,8 +131,12 @@ class SessionMachine:
             self._collect(turn)
         for event in events:
             self._on_event(turn, event)
-        if now >= self._alarm.at:
+        rings = now >= self._alarm.at
+        if rings:
             self._fire(turn)
+        if rings or consumers.late.news:
+            consumers.hear_late(now)
+        if rings:
             self._alarm.renew()
         if self._open:
             if self._fresh_consumers or self._fresh_inquiries or self._fresh_commits:
@@ -148,7 +152,7 @@ class SessionMachine:
         if keeper is not None:
             keeper.flush(turn)
             self._alarm.lower(keeper.next_deadline() or NEVER)
-        if consumers.dirty or consumers.late.waiting:
+        if consumers.dirty:
             consumers.finish_turn(turn, keeper.awaiting() if keeper is not None else {})
         fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
@@ -281,7 +285,6 @@ class SessionMachine:
         if self._keeper is not None:
             self._keeper.keep_settles(settles)
             return
-        self._consumers.touched.clear()
         self._consumers.forgotten.clear()
         for consumer, spans in settles:
             self._consumers.settle(turn, consumer, spans)

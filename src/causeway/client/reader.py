@@ -89,7 +89,7 @@ class MailReader(Errand):
                 lot.seen.lots.pop(lot.serial, None)
         for pile in (self.queue, self.returns, self.late):
             pile.clear()
-        for lot in self.held.values():
+        for lot in (*self.held.values(), *self.dirty):
             lot.stale = lot.seq >= VOLATILE_FROM
             lot.aliases = None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from causeway.client.late import LATE
 from causeway.client.outcomes import ConsumerAttached, MessagesArrived
 from causeway.core.messages import Attach, Attached, Deliver, Detach, Moved, Return, Settle, Settled
 from causeway.errors import Code, ConfigError
@@ -317,6 +318,7 @@ def test_express_message_in_hand_settles_under_the_number_it_came_again_with(sta
     for message in held:
         stage.session.accept(message._lot, message._index, message._index)
     stage.turn()
+    stage.turn(after=LATE)
     # The second one did not come again: its number died with its link.
     assert settled(stage) == [(VOLATILE_FROM + 900, VOLATILE_FROM + 900)]
 
