@@ -80,6 +80,13 @@ BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
 BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """One answer to Browse stops here (a single larger message is shown alone); the client asks on."""
 
+LOOKS_PER_CONNECTION_MAX: Final = 16
+LOOKS_PER_MAILBOX_MAX: Final = 256
+"""Browses that wait for the disk; one more is put off. A mailbox reads for one of them at a time."""
+
+LOOK_BYTES: Final = 1 * MIB
+"""Rows read at once for a browse, or to find what has expired on disk; a larger row is read alone."""
+
 STATUS_ENTRIES_MAX: Final = 2_000
 """Mailboxes or clients listed in one status; it says how many more there are."""
 

@@ -171,9 +171,9 @@ class App:
                     self.on_message(delivery)
 
     # Looking ---------------------------------------------------------------------------------------------------
-    def browse(self, mailbox: str) -> list[bytes]:
+    def browse(self, mailbox: str, limit: int = 100) -> list[bytes]:
         """The bodies of what lies in a mailbox."""
-        lots = self._answer(self.session.browse(mailbox))
+        lots = self._answer(self.session.browse(mailbox, limit=limit))
         return [Delivery(lot, index).body for lot in lots for index in range(lot.count)]
 
     def owner(self, mailbox: str) -> str:

@@ -229,6 +229,19 @@ def test_browsing_shows_messages_and_leaves_them(ring: Ring) -> None:
     expect(reader, "reader", numbered(150))
 
 
+def test_browsing_shows_what_lies_behind_the_window_also_after_the_owner_died(world: World) -> None:
+    ring = Ring(world, window_bytes=8_000)
+    sender, reader = App(ring, "sender"), App(ring, "reader")
+    bodies = [body.ljust(500, b".") for body in numbered(200)]
+    for body in bodies:
+        sender.send_all("box", body)
+    assert reader.browse("box", 1000) == bodies
+    ring.crash(reader.owner("box"))
+    assert reader.browse("box", 1000) == bodies
+    reader.read("box")
+    expect(reader, "box", bodies)
+
+
 def test_message_given_back_too_often_goes_to_the_dead_letters_and_lets_the_others_pass(world: World) -> None:
     ring = Ring(world, deliveries_max=3)
     sender, reader, undertaker = App(ring, "sender"), App(ring, "reader"), App(ring, "undertaker")

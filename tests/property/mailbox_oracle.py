@@ -163,6 +163,15 @@ class Oracle:
             and not 0 < message.expires <= now
         ]
 
+    def visible(self, after: int, now: int) -> list[int]:
+        """Numbers above `after` that a look may show: all that is not settled, but for what waits and has expired."""
+        taken = self.memory.locked() | self.memory.dead | set(self.held)
+        return sorted(
+            number
+            for number, message in self.memory.messages.items()
+            if number > after and number not in self.unsafe and (not 0 < message.expires <= now or number in taken)
+        )
+
     def delivered(self, conn: int, head: Deliver, now: int) -> None:
         """Check one delivery, message by message."""
         holder = (conn, head.consumer)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from causeway.core.mail.browser import BrowseRange, Glance
 from causeway.core.mail.mailbox import TxId
 from causeway.core.messages import Deliver
 from causeway.errors import Code
@@ -18,7 +19,7 @@ from causeway.store.base import Row
 from causeway.types import VOLATILE_FROM
 from tests.property.mailbox_oracle import Book, Message, StreamKey
 from tests.property.mailbox_senders import DELIVERIES_MAX, PRIORITY, Senders, keys
-from tests.unit.core.mail.postroom import COMMITTED, EXPRESS, TRANSACTIONAL, body_of, deposit, scan, transaction
+from tests.unit.core.mail.postroom import COMMITTED, EXPRESS, TRANSACTIONAL, body_of, deposit, scan, seen, transaction
 
 holders = st.sampled_from([(2, 1), (2, 1), (2, 2), (4, 1)])
 
@@ -27,6 +28,7 @@ class MailboxMachine(Senders):
     """The consuming side, paging, transactions and failures."""
 
     page: tuple[bytes, tuple[list[Row], bytes | None] | None] | None = None
+    looking: tuple[BrowseRange, bytes, tuple[list[Row], bytes | None] | None] | None = None
 
     # Consumers -------------------------------------------------------------------------------------------------
     @rule(holder=holders, credit=st.integers(1, 12))
@@ -86,6 +88,48 @@ class MailboxMachine(Senders):
             start, found = self.page
             self.room.mailbox.page_in(*(found or scan(self.room.disk, start, b"c", 200)))
             self.page = None
+
+    # Looking ---------------------------------------------------------------------------------------------------
+    @rule(after=st.integers(-1, 60), limit=st.sampled_from([1, 4, 100]), at_once=st.booleans())
+    def ask_to_look(self, after: int, limit: int, at_once: bool) -> None:
+        """Memory answers at once; else a load begins, which reads the disk now or when it is answered."""
+        if self.looking is not None:
+            return
+        known = sorted(self.oracle.memory.messages)
+        question = BrowseRange(known[after % len(known)] if known and after >= 0 else -1, limit)
+        glance = self.room.mailbox.browser.browse(question, self.room.now)
+        if glance.shown or glance.hidden is None:
+            self.check_glance(question, glance)
+            return
+        start = self.room.mailbox.browser.look(glance.hidden)
+        self.looking = (question, start, scan(self.room.disk, start, b"c", 200) if at_once else None)
+
+    @rule()
+    def answer_look(self) -> None:
+        if self.looking is not None:
+            question, start, found = self.looking
+            found = found or scan(self.room.disk, start, b"c", 200)
+            self.looking = None
+            self.check_glance(question, self.room.mailbox.browser.page(question, *found, self.room.now))
+
+    @rule(limit=st.sampled_from([1, 5, 1000]), bytes_max=st.sampled_from([1, 200, 1 << 30]))
+    def browse_everything(self, limit: int, bytes_max: int) -> None:
+        self.answer_look()
+        shown = self.room.browse(limit, bytes_max)
+        assert seen(shown) == self.oracle.visible(-1, self.room.now)
+        for one in shown:
+            for at in range(one.piece.count):
+                message = self.oracle.memory.messages[one.piece.seq + at]
+                assert message.identity == (one.piece.source, one.piece.stream, one.piece.first + at)
+                assert message.deliveries == one.deliveries
+
+    def check_glance(self, question: BrowseRange, glance: Glance) -> None:
+        """What is shown is what comes next, and all of it when nothing is hidden behind it."""
+        shown, visible = seen(glance.shown), self.oracle.visible(question.after, self.room.now)
+        assert shown == visible[: len(shown)]
+        assert len(shown) <= question.limit
+        if glance.hidden is None and len(shown) < question.limit:
+            assert shown == visible
 
     def pump_all(self) -> list[Deliver]:
         """With pages and expiries, until nothing moves: then nobody who has credit waits for anything."""
@@ -261,7 +305,7 @@ class MailboxMachine(Senders):
     def crash(self, arrived: int) -> None:
         self.room.crash(arrived)
         self.oracle.crash(arrived)
-        self.page = None
+        self.page = self.looking = None
         assert self.room.mailbox.prepared() == sorted(self.oracle.memory.prepared)
         self.express_seen.clear()
         named = {n for batch in self.room.mailbox.condemned() for n in range(batch.seq, batch.seq + batch.count)}

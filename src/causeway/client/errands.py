@@ -101,6 +101,11 @@ class Errands:
         errand.trouble = ""
         self.deadlines.cancel(errand.number)
 
+    def on_progress(self, turn: Turn, errand: Errand) -> None:
+        """Part of the answer came: the rest has as much time as the whole."""
+        if errand.asked:
+            self.deadlines.set(errand.number, turn.now + self._config.repeat_after)
+
     def adopt(self, errand: Errand, link: Uplink) -> None:
         """A broker answers although we have moved on: that is the right place, then."""
         errand.link = link

@@ -52,21 +52,25 @@ class Inquiry(Errand):
 class BrowseInquiry(Inquiry):
     """Messages of a mailbox, without taking them: `result` is a list of lots."""
 
-    __slots__ = ("after", "limit")
+    __slots__ = ("after", "limit", "row")
 
     def __init__(self, number: int, mailbox: str, after: int, limit: int) -> None:
         super().__init__(number, mailbox)
         self.after = after
+        self.row = -1
+        """Where the owner finds what comes after `after`."""
         self.limit = limit
         self.result = []
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """One page."""
-        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit))
+        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit, self.row))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """Keep the page's lots; ask for the next page until the limit or the end."""
         assert isinstance(head, Browsed)
+        if head.after != self.after:
+            return False  # a page we have: the question was repeated before its answer came
         at = 0
         for found in head.batches:
             stop = at + found.size
@@ -79,9 +83,12 @@ class BrowseInquiry(Inquiry):
             self.result.append(Lot.browsed(self.mailbox, found, part))
             self.after = found.seq + found.count - 1
             self.limit -= found.count
-        if head.done or not head.batches or self.limit <= 0 or self.link is None:
+        self.row = head.row
+        # A page that is empty and not the last would make us ask the same again, for ever.
+        if head.done or not head.batches or self.limit <= 0:
             return True
-        self.ask(turn, self.link)
+        if self.link is not None and self.asked:  # else we are on our way to another owner, and ask there
+            self.ask(turn, self.link)
         return False
 
 

@@ -337,8 +337,12 @@ class SessionMachine:
 
     def _on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply, body: bytes) -> None:
         inquiry = self._errands.find(head.token)
-        if isinstance(inquiry, Inquiry) and inquiry.on_answer(turn, head, body):
+        if not isinstance(inquiry, Inquiry):
+            return
+        if inquiry.on_answer(turn, head, body):
             self._finish_inquiry(inquiry, None)
+        else:
+            self._errands.on_progress(turn, inquiry)
 
     def _on_outcome(self, turn: Turn, head: TransactionOutcome) -> None:
         commitment = self._transactions.on_outcome(head, self.incarnation)

@@ -138,9 +138,10 @@ class OwnershipResumed(msgspec.Struct, frozen=True):
 
 
 class PageLoaded(msgspec.Struct, frozen=True):
-    """Rows of a group we own, asked for by `load_page`; `next` is where to go on."""
+    """Rows of a group we own, asked for by the `load_page` that gave the token; `next` is where to go on."""
 
     group: Key
+    token: int
     rows: list[Row]
     next: bytes | None
 

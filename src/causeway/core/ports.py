@@ -95,8 +95,8 @@ class Groups(Protocol):
     def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
         """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
 
-    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> None:
-        """Read bulk rows of a group we own from our store; PageLoaded follows."""
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
+        """Read bulk rows of a group we own from our store; PageLoaded(group, token) follows, or OwnershipLost."""
 
     def resolve(self, turn: Turn, group: Key, name: str) -> None:
         """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""

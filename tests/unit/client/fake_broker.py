@@ -292,7 +292,8 @@ class FakeBroker:
             )
             for letter, part in zip(found, parts, strict=True)
         )
-        session.say(Browsed(head.mailbox, head.token, batches, len(found) < head.limit), b"".join(parts))
+        page = Browsed(head.mailbox, head.token, batches, len(found) < head.limit, head.after)
+        session.say(page, b"".join(parts))
 
     def _commit(self, session: FakeSession, head: Commit, body: bytes) -> None:
         identity = (head.source, head.incarnation, head.number)

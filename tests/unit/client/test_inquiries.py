@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from causeway.client.inquiries import Inquiry
 from causeway.client.message import Delivery, MessageId
 from causeway.client.outcomes import InquiryDone
 from causeway.core.messages import (
@@ -13,6 +14,7 @@ from causeway.core.messages import (
     BrowsedBatch,
     Find,
     Moved,
+    Ping,
     StatusReply,
     StatusRequest,
     StoryReply,
@@ -38,17 +40,69 @@ def test_browsing_follows_the_mailbox_and_gathers_pages(stage: Stage, home: str)
     (asked,) = stage.said(Browse, "b9")
     assert (asked.after, asked.limit) == (-1, 10)
     (one, first), (two, second) = page(0, [b"a", b"b"]), page(9, [b"c"])
-    stage.receive("b9", Browsed("orders", asked.token, (one, two), False), first + second)
+    stage.receive("b9", Browsed("orders", asked.token, (one, two), False, -1, 8), first + second)
     assert not inquiry.done
     again = stage.said(Browse, "b9")[-1]
-    assert (again.after, again.limit) == (9, 7)
+    assert (again.after, again.limit, again.row) == (9, 7, 8)
     three, third = page(12, [b"d"])
-    stage.receive("b9", Browsed("orders", asked.token, (three,), True), third)
+    stage.receive("b9", Browsed("orders", asked.token, (three,), True, 9), third)
     assert inquiry.done
     assert inquiry.error is None
-    shown = [Delivery(lot, index).body for lot in inquiry.result for index in range(lot.count)]
-    assert shown == [b"a", b"b", b"c", b"d"]
+    assert shown(inquiry) == [b"a", b"b", b"c", b"d"]
     assert stage.outcomes(InquiryDone)
+
+
+def shown(inquiry: Inquiry) -> list[bytes]:
+    return [bytes(Delivery(lot, index).body) for lot in inquiry.result for index in range(lot.count)]
+
+
+def test_a_page_that_comes_twice_is_shown_once_and_asks_for_nothing(stage: Stage, home: str) -> None:
+    inquiry = stage.session.browse("orders", limit=10)
+    stage.turn()
+    (asked,) = stage.said(Browse, home)
+    (one, first), (again, second) = page(0, [b"a", b"b"]), page(1, [b"b", b"c"])
+    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
+    stage.receive(home, Browsed("orders", asked.token, (again,), False), second)  # repeated after "a" was settled
+    assert [said.after for said in stage.said(Browse, home)] == [-1, 1]
+    (rest, third) = page(2, [b"c"])
+    stage.receive(home, Browsed("orders", asked.token, (rest,), True, 1), third)
+    assert shown(inquiry) == [b"a", b"b", b"c"]
+
+
+def test_browsing_is_repeated_only_when_its_last_page_is_late(stage: Stage, home: str) -> None:
+    repeat_after = stage.session.config.repeat_after
+
+    def wait(duration: int) -> None:
+        for _ in range(4):
+            stage.sleep(duration // 4)
+            stage.receive(home, Ping(0))
+
+    stage.session.browse("orders", limit=10, timeout=100 * repeat_after)
+    stage.turn()
+    (asked,) = stage.said(Browse, home)
+    wait(repeat_after * 3 // 4)
+    (one, first) = page(0, [b"a", b"b"])
+    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
+    wait(repeat_after * 3 // 4)
+    assert [said.after for said in stage.said(Browse, home)] == [-1, 1]
+    wait(repeat_after)
+    assert [said.after for said in stage.said(Browse, home)] == [-1, 1, 1]
+
+
+def test_browsing_goes_on_at_the_new_owner_where_the_old_one_stopped(stage: Stage, home: str) -> None:
+    inquiry = stage.session.browse("orders", limit=10)
+    stage.turn()
+    (asked,) = stage.said(Browse, home)
+    (one, first) = page(0, [b"a", b"b"])
+    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
+    stage.receive(home, Moved("orders", peer("b9")))
+    (late, second) = page(2, [b"c"])
+    stage.receive(home, Browsed("orders", asked.token, (late,), False, 1), second)
+    assert not inquiry.done
+    stage.open("b9")
+    assert [said.after for said in stage.said(Browse, "b9")] == [2]
+    stage.receive("b9", Browsed("orders", asked.token, (), True, 2), b"")
+    assert shown(inquiry) == [b"a", b"b", b"c"]
 
 
 def test_status_comes_from_home(stage: Stage, home: str) -> None:

@@ -117,11 +117,11 @@ class Groups:
             f"{majority(config)} needed; unreachable: {', '.join(missing)}"
         )
 
-    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> None:
-        """Read bulk rows of a group we own; PageLoaded follows."""
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
+        """Read bulk rows of a group we own; PageLoaded with the token follows, unless we lose it before."""
         tenure = self._r.groups[group].tenure
         assert tenure is not None
-        self._loading.load(turn, ("page", group, _mark(tenure)), start, bulk_interval()[1], bytes_max)
+        return self._loading.load(turn, ("page", group, _mark(tenure)), start, bulk_interval()[1], bytes_max)
 
     def keep(self, turn: Turn, row: Put) -> None:
         """Write a row of the broker's own."""
@@ -375,7 +375,7 @@ class Groups:
             self._replication.loaded(turn, group, page.rows + self._taking.pop(key, []), page.next)
             self._r.touch(key)
         elif what == "page":
-            turn.tell(PageLoaded(key, page.rows, page.next))
+            turn.tell(PageLoaded(key, token, page.rows, page.next))
 
     def statistics(self) -> list[dict[str, object]]:
         """One entry per group we are a member of."""

@@ -4,15 +4,17 @@ Owns: where paging goes on, how much lies there, settlements of messages that ar
 Must not know: batches in memory, consumers.
 
 A batch that commits while the stretch is open stays on disk too, so nothing newer overtakes what lies there.
+Two loads may be under way at once: a page for the window, and a look that brings nothing into memory.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
-from causeway.types import VOLATILE_FROM, Span
+from causeway.types import VOLATILE_FROM
 
 
 class Claim(NamedTuple):
@@ -28,20 +30,66 @@ class Claim(NamedTuple):
 _NOTHING = Claim((), (), [])
 
 
+class Read:
+    """A load under way of the batches first .. stop-1, and what became of them since it was asked for."""
+
+    __slots__ = ("first", "gone", "stop")
+
+    def __init__(self, first: int, stop: int) -> None:
+        self.first = first
+        self.stop = stop
+        """Nothing from here on was committed when the load was asked for."""
+        self.gone: dict[int, None] = {}
+        """Batches that ended while their rows were being loaded."""
+
+    def ignores(self, number: int) -> bool:
+        """Whether a loaded row is out of date, or not committed."""
+        return number >= self.stop or number in self.gone
+
+
+class MarkCursor:
+    """The marks of batches that are looked at in order; compare `Backlog.claim`, which takes them away."""
+
+    __slots__ = ("_ahead", "_at", "_carried", "_keys")
+
+    def __init__(self, keys: list[int], ahead: dict[int, tuple[Mark, ...]]) -> None:
+        self._keys, self._ahead = keys, ahead
+        self._at = 0
+        self._carried: list[Mark] = []
+        """Marks of lower rows that reach behind the batches looked at so far."""
+
+    def of(self, first: int, last: int) -> tuple[Mark, ...]:
+        """The marks for messages first..last, cut to fit."""
+        high = bisect_left(self._keys, last + 1, self._at)
+        found = self._carried + [mark for key in self._keys[self._at : high] for mark in self._ahead[key]]
+        self._at = high
+        self._carried = [mark for mark in found if mark.last > last]
+        return _cut(found, first, last)
+
+
+def _cut(marks: Iterable[Mark], first: int, last: int) -> tuple[Mark, ...]:
+    """What marks say about first..last."""
+    return tuple(
+        Mark(max(mark.first, first), min(mark.last, last), mark.deliveries)
+        for mark in marks
+        if mark.first <= last and mark.last >= first
+    )
+
+
 class Backlog:
     """Stored messages start .. last that are only on disk; nothing when start > last."""
 
-    __slots__ = ("_ahead", "_asked", "_end", "_endless", "_gone", "_keys", "_loaded", "last", "start")
+    __slots__ = ("_ahead", "_end", "_endless", "_keys", "_loaded", "_look", "_page", "last", "start")
 
     def __init__(self) -> None:
         self.start = 0
         self.last = -1
-        self._asked: Span | None = None
-        """The numbers being loaded: first, and first behind."""
+        self._page: Read | None = None
+        """The load for the window."""
+        self._look: Read | None = None
+        """The load that leaves everything where it is."""
         self._endless = False
         """After a take-over: rows may lie behind `last`, until a page has come to the end."""
-        self._gone: dict[int, None] = {}
-        """Batches in memory that ended while their rows were being loaded."""
         self._ahead: dict[int, tuple[Mark, ...]] = {}
         """Rows of marks whose batches are not in memory, by the number in their key."""
         self._keys: list[int] = []
@@ -82,26 +130,58 @@ class Backlog:
 
     def ask(self, stop: int | None) -> tuple[bytes, bytes] | None:
         """The key range to load, up to the first uncommitted number `stop`; None while a load is under way."""
-        if self._asked is not None or not self.is_open:
+        if self._page is not None or not self.is_open:
             return None
-        if stop is None:
-            stop = VOLATILE_FROM if self._endless else self.last + 1
-        self._asked = (self.start, stop)
-        return batch_key(self.start), batch_key(stop)
+        self._page = Read(self.start, self._stop(stop))
+        return batch_key(self._page.first), batch_key(self._page.stop)
+
+    def _stop(self, uncommitted: int | None) -> int:
+        """The first number that is not to be read."""
+        if uncommitted is not None:
+            return uncommitted
+        return VOLATILE_FROM if self._endless else self.last + 1
 
     def taken(self, number: int) -> None:
         """A new batch takes this number: a load under way may show its row, but not as a committed one."""
-        if self._asked is not None and number < self._asked[1]:
-            self._asked = (self._asked[0], number)
+        for read in (self._page, self._look):
+            if read is not None and number < read.stop:
+                read.stop = number
 
     def gone(self, number: int) -> None:
-        """A batch in memory ended; a load under way may still show its row."""
-        if self._asked is not None and self._asked[0] <= number < self._asked[1]:
-            self._gone[number] = None
+        """A batch ended; a load under way may still show its row."""
+        for read in (self._page, self._look):
+            if read is not None and read.first <= number < read.stop:
+                read.gone[number] = None
 
     def ignores(self, number: int) -> bool:
-        """Whether a loaded row is out of date, or not committed."""
-        return number in self._gone or (self._asked is not None and number >= self._asked[1])
+        """Whether a row loaded for the window is out of date, or not committed."""
+        return self._page is not None and self._page.ignores(number)
+
+    # Looking ---------------------------------------------------------------------------------------------------
+    def hidden_above(self, number: int) -> int | None:
+        """The first number above `number` that may lie only on disk, None when there is none."""
+        last = VOLATILE_FROM - 1 if self._endless else self.last
+        return max(self.start, number + 1) if self.is_open and number < last else None
+
+    def holds(self, number: int) -> bool:
+        """Whether a committed batch with this number, if there is one and it is not in memory, lies here."""
+        return self.is_open and number >= self.start
+
+    def look(self, first: int, uncommitted: int | None) -> bytes:
+        """A load from `first` on begins that brings nothing into memory; its start. One at a time."""
+        assert self._look is None, "looked() comes first"
+        self._look = Read(first, self._stop(uncommitted))
+        return batch_key(first)
+
+    def looked(self) -> Read:
+        """That load has ended: what to make of its rows."""
+        read, self._look = self._look, None
+        assert read is not None
+        return read
+
+    def marks(self) -> MarkCursor:
+        """All marks kept here, to be looked at in the order of the batches."""
+        return MarkCursor(self._keys, self._ahead)
 
     def loaded(self, info: StoredBatch) -> None:
         """A batch came into memory."""
@@ -112,15 +192,14 @@ class Backlog:
 
         Returns the numbers of mark rows that belong to no batch any more.
         """
-        if self._asked is not None:
-            if start is None or start >= self._asked[1]:
+        if self._page is not None:
+            if start is None or start >= self._page.stop:
                 self._endless = False
-                start = self._asked[1]
+                start = self._page.stop
             elif self._endless:
                 self.last = max(start, self.last)
             self.start = start
-        self._asked = None
-        self._gone.clear()
+        self._page = None
         passed = bisect_left(self._keys, self.start) if self.is_open else len(self._keys)
         stale = [key for key in self._keys[:passed] if not self.is_open or self._is_stale(key)]
         for key in stale:
@@ -156,14 +235,9 @@ class Backlog:
             return _NOTHING
         high = bisect_left(keys, last + 1)
         claimed, self._keys = keys[:high], keys[high:]
-        ours: list[Mark] = []
-        behind: list[Mark] = []
-        for mark in [mark for key in claimed for mark in self._ahead.pop(key)]:
-            if mark.first <= last and mark.last >= first:
-                ours.append(Mark(max(mark.first, first), min(mark.last, last), mark.deliveries))
-            if mark.last > last:
-                behind.append(Mark(max(mark.first, last + 1), mark.last, mark.deliveries))
+        marks = [mark for key in claimed for mark in self._ahead.pop(key)]
+        behind = _cut(marks, last + 1, VOLATILE_FROM)
         if behind:
             behind += self._ahead.get(last + 1, ())
-            self.mark(last + 1, tuple(behind))
-        return Claim(tuple(ours), tuple(behind), [key for key in claimed if key < first])
+            self.mark(last + 1, behind)
+        return Claim(_cut(marks, first, last), behind, [key for key in claimed if key < first])

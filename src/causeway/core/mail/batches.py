@@ -11,12 +11,13 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch
 from causeway.core.mail.seen import AdmittedStream
+from causeway.limits import ID_MAX
 from causeway.types import Span
 from causeway.wire.body import cut
 
@@ -170,6 +171,12 @@ class Batch:
                     part.deliveries = mark.deliveries % CONDEMNED
         self.compact()
 
+    def lock(self, spans: Sequence[Span]) -> None:
+        """Reserve what is ready of these numbers, on a batch that nobody has seen yet."""
+        for first, last in spans:
+            for part in self.carve(first - self.info.seq, last + 1 - self.info.seq, READY):
+                part.state = LOCKED
+
     def carve(self, start: int, stop: int, mask: int, fresh: list[BatchPart] | None = None) -> list[BatchPart]:
         """The parts of start..stop-1 in one of the states of `mask`, cut to fit; new parts are added to `fresh`."""
         parts = self.parts
@@ -264,6 +271,10 @@ class Shelf:
             at += 1
         self._head = at
         return batches[order[at]] if at < len(order) else None
+
+    def batches(self) -> Iterator[Batch]:
+        """All, in order, each once. The shelf must not change meanwhile."""
+        return (batch for number, batch in self.covering(0, ID_MAX) if number == batch.info.seq)
 
     def covering(self, first: int, last: int) -> Iterator[tuple[int, Batch]]:
         """(number, batch) of all that hold messages first..last, in order. The shelf must not change meanwhile."""

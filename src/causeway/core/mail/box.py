@@ -35,7 +35,8 @@ class Box:
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)
     """Transactions whose outcome is on its way to the copies: not done before it is there."""
-    loading: bool = False
+    loading: int = 0
+    """Token of the load for the window, 0 when none is under way."""
 
     def due(self, patience: Duration) -> Instant | None:
         """When something expires, or has passed unsettled for longer than `patience`."""

@@ -109,9 +109,7 @@ class Contents:
             self._chores.append(Delete(self._group, batch_key(info.seq)))
             self._chores.append(Delete(self._group, mark_key(info.seq), mark_key(last + 1)))
             return None
-        for first, stop in locks:
-            for part in batch.carve(first - info.seq, stop + 1 - info.seq, READY):
-                part.state = LOCKED
+        batch.lock(locks)
         self._shelve(batch)
         return batch
 

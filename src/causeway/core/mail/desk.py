@@ -224,7 +224,7 @@ class Desk:
                         if self.mailman.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
                             self.mailman.wait(turn, mailbox, event)
                 case Browse():
-                    self._office.browse(turn, event.conn, head)
+                    self._office.looks.browse(turn, self._office.boxes[key], event.conn, head)
                 case _:
                     turn.send(event.conn, Moved(mailbox, self._me))
             return

@@ -13,7 +13,7 @@ messages in the window (config.window_bytes), what lies behind it on disk comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import (
@@ -26,7 +26,8 @@ from causeway.core.mail.answers import (
     Statistics,
     Verdict,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, DONE, HELD, OPEN, UNSAFE, BatchPart
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, OPEN, BatchPart
+from causeway.core.mail.browser import Browser
 from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
@@ -34,7 +35,6 @@ from causeway.core.mail.participant import Participant
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code
-from causeway.limits import ID_MAX
 from causeway.store.base import Row, Write
 from causeway.types import Flag, Instant, Key, Span
 from causeway.wire.body import cut
@@ -59,7 +59,7 @@ _REDELIVERED = int(Flag.REDELIVERED)
 class Mailbox:
     """State of one mailbox."""
 
-    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "config", "key", "name")
+    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "browser", "config", "key", "name")
 
     def __init__(self, name: str, key: Key, config: BrokerConfig) -> None:
         self.name = name
@@ -69,6 +69,8 @@ class Mailbox:
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
         self._consumers = Consumers()
+        self.browser = Browser(self._contents, self._intake, self._participant)
+        """Looks that change nothing."""
 
     # Rebuilding and paging -------------------------------------------------------------------------------------
     def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
@@ -296,7 +298,8 @@ class Mailbox:
 
     def condemned(self) -> list[StoredBatch]:
         """All messages in memory that wait for the dead-letter mailbox."""
-        return [part.batch.piece(part.start, part.stop) for part in self._parts(0) if part.state == DEAD]
+        batches = [batch for shelf in (self._contents.stored, self._contents.volatile) for batch in shelf.batches()]
+        return [batch.piece(part.start, part.stop) for batch in batches for part in batch.parts if part.state == DEAD]
 
     def _flush(self, tally: Tally) -> list[Write]:
         writes = self._contents.flush(tally)
@@ -314,29 +317,6 @@ class Mailbox:
     def next_expiry(self) -> Instant | None:
         """When to call `expire`; 0 is at once."""
         return self._contents.next_expiry()
-
-    def browse(self, after: int, limit: int) -> list[tuple[StoredBatch, int, int]]:
-        """Up to `limit` messages in memory with numbers above `after`, as (stretch, number, deliveries), in order."""
-        found: list[tuple[StoredBatch, int, int]] = []
-        for part in self._parts(after + 1):
-            if limit <= 0:
-                break
-            if part.state & (DONE | UNSAFE):
-                continue
-            seq = part.batch.info.seq
-            start = max(part.start, after + 1 - seq)
-            stop = min(part.stop, start + limit)
-            if start < stop:
-                found.append((part.batch.piece(start, stop), seq + start, part.deliveries))
-                limit -= stop - start
-        return found
-
-    def _parts(self, first: int) -> Iterator[BatchPart]:
-        """All parts in memory with numbers from `first` on, by number."""
-        for shelf in (self._contents.stored, self._contents.volatile):
-            for number, batch in shelf.covering(first, ID_MAX):
-                if number == batch.info.seq:
-                    yield from batch.parts
 
     # Transactions ----------------------------------------------------------------------------------------------
     def obstacle(self, tx: TxPrepare, size: int) -> tuple[Code, str] | None:
@@ -361,11 +341,6 @@ class Mailbox:
     def prepared(self) -> list[TxId]:
         """All transactions in doubt."""
         return self._participant.names()
-
-    @property
-    def behind(self) -> bool:
-        """Whether more is stored than is in memory."""
-        return self._contents.backlog.is_open
 
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""

@@ -15,16 +15,17 @@ from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
 from causeway.core.mail.box import Box, Done
+from causeway.core.mail.expiry import Expiry
+from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.private import PRIVATE_FOR, is_over
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.tracer import Tracer
-from causeway.core.mail.views import browsed, described
+from causeway.core.mail.views import described
 from causeway.core.messages import (
     Attach,
     Attached,
-    Browse,
     Deposit,
     Detach,
     Moved,
@@ -63,6 +64,9 @@ class Office:
         self._dirty: dict[Key, None] = {}
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
         self._attendance = Attendance()
+        self.looks = Looks(groups)
+        """Browses, and all else that looks at what lies on disk."""
+        self._expiry = Expiry(self._write, self._tracer)
         self.bury: list[tuple[str, Config, StoredBatch]] = []
         """Messages for dead-letter mailboxes, drained by the node."""
         self._passes = config.durability == "memory"
@@ -96,6 +100,7 @@ class Office:
         for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
             turn.send(conn, Moved(box.mailbox.name, peer, Code.NOT_OWNER, "the mailbox has moved"))
             self._attendance.end(conn, event.group)
+        self.looks.on_ownership_lost(turn, event.group, box.mailbox.name, peer)
         for deposits in box.senders.values():
             for deposit in deposits:
                 self._replies.reject(turn, deposit, Code.NOT_OWNER, "the mailbox has moved")
@@ -266,12 +271,9 @@ class Office:
             self._write(turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm))
         return True
 
-    def browse(self, turn: Turn, conn: int, head: Browse) -> None:
-        """Show messages without taking them."""
-        turn.send(conn, *browsed(self.boxes[key_of(head.mailbox)].mailbox, head))
-
     def on_client_gone(self, turn: Turn, conn: int) -> None:
         """All its consumers are gone; what they held goes to others."""
+        self.looks.on_client_gone(conn)
         for group in self._attendance.close(conn):
             box = self.boxes.get(group)
             if box is not None:
@@ -317,10 +319,12 @@ class Office:
 
     # Time and paging -------------------------------------------------------------------------------------------
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
-        """More of a long mailbox is in memory."""
+        """More of a long mailbox is in memory, or can be looked at."""
         box = self.boxes.get(event.group)
-        if box is not None and box.loading:
-            box.loading = False
+        if box is None or self.looks.on_page(turn, box, event):
+            return
+        if box.loading == event.token:
+            box.loading = 0
             dead = box.mailbox.page_in(event.rows, event.next)
             self.bury += [(box.mailbox.name, box.config, batch) for batch in dead]
             self.touch(event.group)
@@ -340,12 +344,7 @@ class Office:
             since = box.mailbox.passing()
             if since is not None and turn.now - since >= PASS_FACTOR * self._config.retry:
                 self._store_passing(turn, box)
-            expiry = box.mailbox.next_expiry()
-            if expiry is not None and expiry <= turn.now:
-                expired = box.mailbox.expire(turn.now)
-                self._write(turn, box, expired.writes, None)
-                for piece in expired.pieces:
-                    self._tracer.kept(turn, Step.EXPIRED, box.mailbox.name, piece)
+            self._expiry.expire(turn, box)
             if is_over(box):
                 self._groups.retire(turn, group)
                 continue
@@ -369,8 +368,7 @@ class Office:
                 self._tracer.delivery(turn, head)
             wanted = box.mailbox.page_wanted()
             if wanted is not None and not box.loading:
-                box.loading = True
-                self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
+                box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
             self._schedule(turn, group, box)
 
     def _schedule(self, turn: Turn, group: Key, box: Box) -> None:

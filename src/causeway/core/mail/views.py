@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from causeway.core.mail.browser import BrowseRange, Glance
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.messages import Browse, Browsed, BrowsedBatch
 from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, BROWSED_MESSAGES_MAX, ID_MAX
@@ -10,25 +11,31 @@ ENTRY_OVERHEAD = 96
 """Bytes of one entry of the answer's head beside its name."""
 
 
-def browsed(mailbox: Mailbox, head: Browse) -> tuple[Browsed, bytes]:
-    """The answer to Browse, with the bodies one after the other."""
-    limit = max(1, min(head.limit, BROWSED_MESSAGES_MAX))
+def question_of(head: Browse) -> BrowseRange:
+    """What a client asks, within bounds."""
     after = max(-1, min(head.after, ID_MAX - 1))
+    return BrowseRange(after, max(1, min(head.limit, BROWSED_MESSAGES_MAX)), head.row)
+
+
+def browsed(head: Browse, question: BrowseRange, glance: Glance) -> tuple[Browsed, bytes]:
+    """The answer to Browse, with the bodies one after the other."""
     shown: list[BrowsedBatch] = []
     bodies: list[bytes] = []
-    room, head_room, left = BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, limit
+    room, head_room, left = BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, question.limit
+    row = -1
     cut = False
-    for b, number, deliveries in mailbox.browse(after, limit):
+    for b, deliveries, behind in glance.shown:
         room -= len(b.body)
         head_room -= len(b.source.encode()) + ENTRY_OVERHEAD
         if shown and min(room, head_room) < 0:
             cut = True
             break
         left -= b.count
+        row = behind
         bodies.append(b.body)
         shown.append(
             BrowsedBatch(
-                number,
+                b.seq,
                 b.source,
                 b.incarnation,
                 b.stream,
@@ -40,8 +47,8 @@ def browsed(mailbox: Mailbox, head: Browse) -> tuple[Browsed, bytes]:
                 len(b.body),
             )
         )
-    done = not cut and left > 0 and not mailbox.behind
-    return Browsed(head.mailbox, head.token, tuple(shown), done), b"".join(bodies)
+    done = not cut and left > 0 and glance.hidden is None
+    return Browsed(head.mailbox, head.token, tuple(shown), done, head.after, row), b"".join(bodies)
 
 
 def described(mailbox: Mailbox) -> dict[str, object]:

@@ -161,6 +161,8 @@ class Browse(msgspec.Struct, frozen=True, array_like=True, tag=78):
     token: int
     after: int
     limit: int
+    row: int = -1
+    """Where `after` comes from an earlier answer: its `row`, so that the owner need not search."""
 
 
 class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -186,6 +188,10 @@ class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
     batches: tuple[BrowsedBatch, ...]
     done: bool
     """Nothing lies behind these."""
+    after: int = -1
+    """As it was asked: tells the answers to two questions under one token apart."""
+    row: int = -1
+    """The batch in which the next message would lie: to be given back with the next question."""
 
 
 # Transactions --------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
+from causeway.core.mail.browser import BrowseRange, Glance, Shown
 from causeway.core.mail.mailbox import (
     Admission,
     Decided,
@@ -128,6 +129,32 @@ class Postroom:
             count += 1
         return count
 
+    def look(self, question: BrowseRange, bytes_max: int = 1 << 30) -> tuple[Glance, int]:
+        """What one question shows, and how many pages that took; a page that shows nothing is followed by the next."""
+        for pages in range(1000):
+            glance = self.mailbox.browser.browse(question, self.now)
+            if glance.shown or glance.hidden is None:
+                return glance, pages
+            start = self.mailbox.browser.look(glance.hidden)
+            glance = self.mailbox.browser.page(question, *scan(self.disk, start, b"c", bytes_max), self.now)
+            if glance.shown or glance.hidden is None:
+                return glance, pages + 1
+            question = question.behind(glance.hidden)
+        raise AssertionError("looks never end")
+
+    def browse(self, limit: int = 1 << 30, bytes_max: int = 1 << 30) -> list[Shown]:
+        """Everything there is to see, `limit` messages at a time."""
+        found: list[Shown] = []
+        question = BrowseRange(-1, limit)
+        for _ in range(10_000):
+            glance, _ = self.look(question, bytes_max)
+            found += glance.shown
+            if not glance.shown or (glance.hidden is None and sum(one.piece.count for one in glance.shown) < limit):
+                return found
+            last = glance.shown[-1]
+            question = BrowseRange(last.piece.seq + last.piece.count - 1, limit, last.row)
+        raise AssertionError("browsing never ends")
+
     # The office ------------------------------------------------------------------------------------------------
     def send(self, head: Deposit, size: int = 8) -> Admission:
         """A batch arrives, and is stored if it is new; nothing is committed."""
@@ -232,6 +259,11 @@ def scan(rows: dict[bytes, Row], start: bytes, stop: bytes, bytes_max: int) -> t
         found.append(rows[key])
         size += len(rows[key].value)
     return found, None
+
+
+def seen(shown: Sequence[Shown]) -> list[int]:
+    """Mailbox numbers of everything shown."""
+    return [one.piece.seq + n for one in shown for n in range(one.piece.count)]
 
 
 def numbers(heads: Sequence[Deliver]) -> list[int]:

@@ -358,27 +358,6 @@ def test_expiries_of_settled_batches_are_not_kept() -> None:
 
 
 # Looking --------------------------------------------------------------------------------------------------------
-def test_browse_shows_unsettled_messages_by_number_without_taking_them() -> None:
-    room = Postroom()
-    room.attach(credit=2)
-    seq = room.stored(1, 5)
-    room.hold(deposit(1, 2, stream=EXPRESS))
-    room.send(deposit(6))
-    room.pump()
-    room.settle((seq, seq))
-    found = room.mailbox.browse(0, 100)
-    assert [(number, piece.first, piece.count, piece.seq) for piece, number, _ in found] == [
-        (seq + 1, 2, 1, seq + 1),
-        (seq + 2, 3, 3, seq + 2),
-        (VOLATILE_FROM, 1, 2, VOLATILE_FROM),
-    ]
-    assert split(found[1][0].body, 3) == [payload("a", 1, n) for n in (3, 4, 5)]
-    (piece, number, deliveries) = room.mailbox.browse(seq + 2, 1)[0]
-    assert (number, piece.first, piece.count, deliveries) == (seq + 3, 4, 1, 0)
-    assert room.mailbox.browse(VOLATILE_FROM + 1, 10) == []
-    assert room.mailbox.statistics().unsettled == 1
-
-
 def test_statistics_count_what_there_is() -> None:
     room = Postroom()
     room.attach(credit=2)
