@@ -151,6 +151,19 @@ async def test_looks_change_nothing(cluster: LocalCluster) -> None:
         assert [message.body async for message in bus.browse("still")] == [b"life"]
 
 
+async def test_browsing_goes_through_three_windows_of_messages_and_takes_none(cluster: LocalCluster) -> None:
+    """50 MB: two thirds of it lie only in the owner's store."""
+    bodies = [b"%06d" % number + bytes(100_000) for number in range(500)]
+    async with causeway.connect(cluster.url, name="looker") as bus:
+        for body in bodies:
+            await bus.ready()
+            bus.send_nowait("attic", body, service="transactional")
+        await bus.flush(60)
+        for _ in range(2):
+            shown = [message.body[:6] async for message in bus.browse("attic", 10_000, timeout=60)]
+            assert shown == [body[:6] for body in bodies]
+
+
 def test_sync_client_does_the_same(cluster: LocalCluster) -> None:
     with (
         causeway.sync.connect(cluster.url, name="plain") as plain,
