@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from causeway.core.mail.browser import BrowseRange, Glance
-from causeway.core.mail.mailbox import TxId
+from causeway.core.mail.mailbox import Expired, TxId
+from causeway.core.mail.sweeper import SWEEP_AGAIN
 from causeway.core.messages import Deliver
 from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
@@ -29,6 +30,8 @@ class MailboxMachine(Senders):
 
     page: tuple[bytes, tuple[list[Row], bytes | None] | None] | None = None
     looking: tuple[BrowseRange, bytes, tuple[list[Row], bytes | None] | None] | None = None
+
+    sweeping: tuple[bytes, tuple[list[Row], bytes | None] | None] | None = None
 
     # Consumers -------------------------------------------------------------------------------------------------
     @rule(holder=holders, credit=st.integers(1, 12))
@@ -93,7 +96,7 @@ class MailboxMachine(Senders):
     @rule(after=st.integers(-1, 60), limit=st.sampled_from([1, 4, 100]), at_once=st.booleans())
     def ask_to_look(self, after: int, limit: int, at_once: bool) -> None:
         """Memory answers at once; else a load begins, which reads the disk now or when it is answered."""
-        if self.looking is not None:
+        if self.looking is not None or self.sweeping is not None:
             return
         known = sorted(self.oracle.memory.messages)
         question = BrowseRange(known[after % len(known)] if known and after >= 0 else -1, limit)
@@ -115,6 +118,7 @@ class MailboxMachine(Senders):
     @rule(limit=st.sampled_from([1, 5, 1000]), bytes_max=st.sampled_from([1, 200, 1 << 30]))
     def browse_everything(self, limit: int, bytes_max: int) -> None:
         self.answer_look()
+        self.answer_sweep()
         shown = self.room.browse(limit, bytes_max)
         assert seen(shown) == self.oracle.visible(-1, self.room.now)
         for one in shown:
@@ -155,8 +159,31 @@ class MailboxMachine(Senders):
         if due is None or due > self.room.now:
             return
         before = len(self.room.operations)
+        self.expired(before, self.room.expire())
+
+    @rule(at_once=st.booleans())
+    def ask_to_sweep(self, at_once: bool) -> None:
+        """As `ask_to_look`, for what has expired on disk."""
+        if self.looking is None and self.sweeping is None:
+            first = self.room.mailbox.sweeper.begin(self.room.now)
+            if first is not None:
+                start = self.room.mailbox.browser.look(first)
+                self.sweeping = (start, scan(self.room.disk, start, b"c", 200) if at_once else None)
+
+    @rule()
+    def answer_sweep(self) -> None:
+        if self.sweeping is not None:
+            start, found = self.sweeping
+            self.sweeping = None
+            before = len(self.room.operations)
+            expired = self.room.mailbox.sweeper.page(*(found or scan(self.room.disk, start, b"c", 200)), self.room.now)
+            self.room.append(expired.writes)
+            self.expired(before, expired)
+
+    def expired(self, before: int, expired: Expired) -> None:
+        """What the mailbox ended was to be ended, and is for the oracle too."""
         ended = []
-        for piece in self.room.expire().pieces:
+        for piece in expired.pieces:
             for at in range(piece.last - piece.first + 1):
                 number = piece.seq + at
                 message = self.oracle.memory.messages[number]
@@ -168,7 +195,7 @@ class MailboxMachine(Senders):
                 ended.append(number)
         self.operate(before, self.oracle.record(ended))
 
-    @rule(duration=st.integers(5, 30))
+    @rule(duration=st.integers(5, 30) | st.just(SWEEP_AGAIN))
     def wait(self, duration: int) -> None:
         self.room.now += duration
 
@@ -305,7 +332,7 @@ class MailboxMachine(Senders):
     def crash(self, arrived: int) -> None:
         self.room.crash(arrived)
         self.oracle.crash(arrived)
-        self.page = self.looking = None
+        self.page = self.looking = self.sweeping = None
         assert self.room.mailbox.prepared() == sorted(self.oracle.memory.prepared)
         self.express_seen.clear()
         named = {n for batch in self.room.mailbox.condemned() for n in range(batch.seq, batch.seq + batch.count)}

@@ -69,6 +69,13 @@ class Stage(SimRun):
         groups = machine.statistics()["groups"]
         return next(group["members"] for group in groups if group["name"] == mailbox)  # type: ignore[attr-defined]
 
+    def stored_in(self, mailbox: str) -> int:
+        """As its owner counts."""
+        machine = self.owner_of(mailbox).machine
+        assert machine is not None
+        boxes = machine.statistics()["mailboxes"]
+        return next(box["stored"] for box in boxes if box["name"] == mailbox)  # type: ignore[attr-defined]
+
     def cut_off(self, brokers: list[Broker], clients: list[Application], *, one_way: bool = False) -> None:
         inside = [broker.process for broker in brokers] + [client.process for client in clients]
         outside = [process for process in self.world.processes if process not in inside]
@@ -227,3 +234,21 @@ def test_leave_hands_everything_over_before_it_goes() -> None:
     stage.join("box", reads=True)
     stage.rest()
     assert stage.arrived == letters
+
+
+def test_expired_messages_behind_the_window_stop_counting_also_for_a_new_owner() -> None:
+    stage = Stage(window_bytes=8_000)
+    sender = stage.join("sender")
+    for number in range(30):
+        ttl = 20 * SECOND if number >= 20 else 0
+        sender.send("box", RECOVERABLE, 100, ttl=ttl)
+        stage._pass(SECOND // 10)  # each in a batch of its own: half of them do not fit into memory
+    stage._pass(SECOND)
+    assert stage.stored_in("box") == 30
+    stage._pass(35 * SECOND)
+    assert stage.stored_in("box") == 20
+    owner = stage.owner_of("box")
+    stage.cluster.crash(owner, noticed=False)
+    stage._pass(10 * SECOND)
+    assert stage.owner_of("box") is not owner
+    assert stage.stored_in("box") == 20

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
+from causeway.core.mail.stretches import Ever, Stretches
 from causeway.types import VOLATILE_FROM
 
 
@@ -79,7 +80,19 @@ def _cut(marks: Iterable[Mark], first: int, last: int) -> tuple[Mark, ...]:
 class Backlog:
     """Stored messages start .. last that are only on disk; nothing when start > last."""
 
-    __slots__ = ("_ahead", "_end", "_endless", "_keys", "_loaded", "_look", "_page", "last", "start")
+    __slots__ = (
+        "_ahead",
+        "_end",
+        "_endless",
+        "_keys",
+        "_loaded",
+        "_look",
+        "_page",
+        "_void",
+        "last",
+        "start",
+        "stretches",
+    )
 
     def __init__(self) -> None:
         self.start = 0
@@ -97,6 +110,10 @@ class Backlog:
         self._loaded = (0, 0)
         self._end = (0, 0)
         """Messages and bytes ever stored, up to the last batch in memory and up to the last one on disk."""
+        self._void = (0, 0)
+        """What of that was swept away between the two."""
+        self.stretches = Stretches()
+        """When something expires here."""
 
     @property
     def is_open(self) -> bool:
@@ -106,19 +123,29 @@ class Backlog:
     @property
     def count(self) -> int:
         """Messages here, those settled ahead of time included."""
-        return max(self._end[0] - self._loaded[0], 0) if self.is_open else 0
+        return max(self._end[0] - self._loaded[0] - self._void[0], 0) if self.is_open else 0
 
     @property
     def size(self) -> int:
         """Their bytes."""
-        return max(self._end[1] - self._loaded[1], 0) if self.is_open else 0
+        return max(self._end[1] - self._loaded[1] - self._void[1], 0) if self.is_open else 0
+
+    @property
+    def passed(self) -> Ever:
+        """Messages and bytes ever stored that do not lie here any more."""
+        return self._loaded
 
     # Growing and shrinking -------------------------------------------------------------------------------------
-    def open(self, start: int, last: int, ever: tuple[int, int]) -> None:
-        """After a take-over: the rows from `start` on were not loaded; `ever` counts everything stored."""
+    def open(self, start: int, last: int, ever: Ever, *, timed: bool = False) -> None:
+        """After a take-over: the rows from `start` on were not loaded; `ever` counts everything stored.
+
+        `timed`: messages with a time to live may be among them.
+        """
         self.start, self.last = start, max(start, last)
         self._endless = True
         self._end = ever
+        if timed:
+            self.stretches.open(start, (self._loaded, ever))
 
     def drop(self, info: StoredBatch) -> None:
         """A batch that just committed stays on disk."""
@@ -127,6 +154,8 @@ class Backlog:
             self._loaded = (info.count_before, info.bytes_before)
         self.last = info.seq + info.count - 1
         self._end = (info.count_before + info.count, info.bytes_before + len(info.body))
+        if info.expires:
+            self.stretches.add(info)
 
     def ask(self, stop: int | None) -> tuple[bytes, bytes] | None:
         """The key range to load, up to the first uncommitted number `stop`; None while a load is under way."""
@@ -184,7 +213,8 @@ class Backlog:
         return MarkCursor(self._keys, self._ahead)
 
     def loaded(self, info: StoredBatch) -> None:
-        """A batch came into memory."""
+        """A batch came into memory. What is missing before it was swept."""
+        self.void(min(self._loaded[0] - info.count_before, 0), min(self._loaded[1] - info.bytes_before, 0))
         self._loaded = (info.count_before + info.count, info.bytes_before + len(info.body))
 
     def advance(self, start: int | None) -> list[int]:
@@ -200,6 +230,8 @@ class Backlog:
                 self.last = max(start, self.last)
             self.start = start
         self._page = None
+        if not self.is_open:
+            self._void = (0, 0)
         passed = bisect_left(self._keys, self.start) if self.is_open else len(self._keys)
         stale = [key for key in self._keys[:passed] if not self.is_open or self._is_stale(key)]
         for key in stale:
@@ -211,6 +243,24 @@ class Backlog:
     def _is_stale(self, key: int) -> bool:
         """Whether a row of marks says nothing about what is still to come."""
         return all(mark.last < self.start for mark in self._ahead[key])
+
+    # Sweeping --------------------------------------------------------------------------------------------------
+    def void(self, count: int, size: int) -> None:
+        """So many messages and bytes less lie here than the numbers say."""
+        self._void = (max(self._void[0] + count, 0), max(self._void[1] + size, 0))
+
+    def marks_within(self, first: int, last: int) -> list[Mark]:
+        """Every mark of the rows first..last, wherever it reaches."""
+        keys = self._keys[bisect_left(self._keys, first) : bisect_left(self._keys, last + 1)]
+        return [mark for key in keys for mark in self._ahead[key]]
+
+    def forget(self, first: int, last: int) -> bool:
+        """Drop the rows of marks first..last; whether there were any."""
+        low, high = bisect_left(self._keys, first), bisect_left(self._keys, last + 1)
+        for key in self._keys[low:high]:
+            del self._ahead[key]
+        del self._keys[low:high]
+        return low < high
 
     # Marks -----------------------------------------------------------------------------------------------------
     def mark(self, number: int, marks: tuple[Mark, ...]) -> None:

@@ -38,9 +38,16 @@ class Box:
     loading: int = 0
     """Token of the load for the window, 0 when none is under way."""
 
+    sweeping: bool = False
+    """Whether a look for what has expired on disk waits or is under way."""
+
     def due(self, patience: Duration) -> Instant | None:
         """When something expires, or has passed unsettled for longer than `patience`."""
-        expiry, since = self.mailbox.next_expiry(), self.mailbox.passing()
-        if since is None:
-            return expiry
-        return since + patience if expiry is None else min(expiry, since + patience)
+        due, since, sweep = self.mailbox.next_expiry(), self.mailbox.passing(), self.sweep_due()
+        if since is not None and (due is None or since + patience < due):
+            due = since + patience
+        return sweep if due is None or (sweep is not None and sweep < due) else due
+
+    def sweep_due(self) -> Instant | None:
+        """When to look for what has expired on disk."""
+        return None if self.sweeping else self.mailbox.sweeper.due()

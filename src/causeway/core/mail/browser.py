@@ -85,7 +85,7 @@ class Browser:
         read = contents.backlog.looked()
         more = next is not None and next[:1] == BATCH and number_of(next) < read.stop
         stop = number_of(next) if more and next is not None else read.stop
-        batches = {batch.info.seq: batch for batch in self._on_disk(read, rows)}
+        batches = {batch.info.seq: batch for batch in self.on_disk(read, rows)}
         batches.update((batch.info.seq, batch) for batch in self._in_memory(question.after + 1, stop - 1))
         shown = _shown((batches[number] for number in sorted(batches)), question, now)
         if more or (contents.backlog.is_open and contents.backlog.last >= stop):
@@ -107,7 +107,7 @@ class Browser:
                 if number == batch.info.seq and batch.safe:
                     yield batch
 
-    def _on_disk(self, read: Read, rows: Sequence[Row]) -> Iterator[Batch]:
+    def on_disk(self, read: Read, rows: Sequence[Row]) -> Iterator[Batch]:
         """The batches of a page that are not in memory, each in the state it would have there."""
         contents = self._contents
         marks, locks = contents.backlog.marks(), self._participant.locks()

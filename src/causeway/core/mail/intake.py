@@ -71,9 +71,14 @@ class Intake:
         self._ever = max(((row.count, row.bytes) for _, row in rows), default=(0, 0))
         return max((row.last for _, row in rows), default=-1), self._ever
 
+    @property
+    def fresh_from(self) -> int:
+        """Batches from this number on were stored in our own time."""
+        return VOLATILE_FROM if self._fresh_from is None else self._fresh_from
+
     def is_fresh(self, number: int) -> bool:
         """Whether a batch on disk was stored in our own time, hence never delivered before."""
-        return self._fresh_from is not None and number >= self._fresh_from
+        return number >= self.fresh_from
 
     # Admission -------------------------------------------------------------------------------------------------
     def admit(self, deposit: Deposit, size: int) -> Admission:
@@ -199,6 +204,8 @@ class Intake:
         self._contents.backlog.taken(info.seq)
         self._ever = (info.count_before + info.count, info.bytes_before + len(info.body))
         stream.last = info.seq + info.count - 1
+        if info.expires:
+            stream.timed = True
         writes: list[Write] = [Put(self._group, batch_key(info.seq), info.seq, encode(info))]
         if (len(batch.parts) > 1 or batch.parts[0].deliveries) and batch.marks():
             writes.append(self._contents.marks(batch))

@@ -33,6 +33,7 @@ from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
+from causeway.core.mail.sweeper import Sweeper
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code
 from causeway.store.base import Row, Write
@@ -59,7 +60,7 @@ _REDELIVERED = int(Flag.REDELIVERED)
 class Mailbox:
     """State of one mailbox."""
 
-    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "browser", "config", "key", "name")
+    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "browser", "config", "key", "name", "sweeper")
 
     def __init__(self, name: str, key: Key, config: BrokerConfig) -> None:
         self.name = name
@@ -71,6 +72,8 @@ class Mailbox:
         self._consumers = Consumers()
         self.browser = Browser(self._contents, self._intake, self._participant)
         """Looks that change nothing."""
+        self.sweeper = Sweeper(key, self._contents, self._intake, self.browser)
+        """Ends what expires on disk."""
 
     # Rebuilding and paging -------------------------------------------------------------------------------------
     def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
@@ -87,7 +90,9 @@ class Mailbox:
         _, cut_at = self._load(parsed.batches, self.config.window_bytes)
         start = cut_at or next
         if start is not None:
-            self._contents.backlog.open(number_of(start), last, ever)
+            number = number_of(start)
+            timed = any(row.timed and row.last >= number for _, row in parsed.seen)
+            self._contents.backlog.open(number, last, ever, timed=timed)
         self._contents.page_done(None)
 
     def page_wanted(self) -> tuple[bytes, bytes] | None:

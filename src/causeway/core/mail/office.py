@@ -66,7 +66,7 @@ class Office:
         self._attendance = Attendance()
         self.looks = Looks(groups)
         """Browses, and all else that looks at what lies on disk."""
-        self._expiry = Expiry(self._write, self._tracer)
+        self._expiry = Expiry(groups, self.looks, self._write, self._tracer)
         self.bury: list[tuple[str, Config, StoredBatch]] = []
         """Messages for dead-letter mailboxes, drained by the node."""
         self._passes = config.durability == "memory"
@@ -321,13 +321,11 @@ class Office:
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
         """More of a long mailbox is in memory, or can be looked at."""
         box = self.boxes.get(event.group)
-        if box is None or self.looks.on_page(turn, box, event):
-            return
-        if box.loading == event.token:
+        if box is not None and not self.looks.on_page(turn, box, event) and box.loading == event.token:
             box.loading = 0
             dead = box.mailbox.page_in(event.rows, event.next)
             self.bury += [(box.mailbox.name, box.config, batch) for batch in dead]
-            self.touch(event.group)
+        self.touch(event.group)
 
     def next_deadline(self) -> Instant | None:
         return self._deadlines.next()

@@ -75,6 +75,8 @@ class SeenRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of the last message stored from this stream."""
     count: int
     bytes: int
+    timed: bool = False
+    """Whether messages with a time to live were among them."""
 
 
 class TxId(NamedTuple):

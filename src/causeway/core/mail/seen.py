@@ -23,7 +23,7 @@ STREAM_COUNT = len(ServiceClass)
 class AdmittedStream:
     """One (source, incarnation, stream): what was admitted of it, and what of that is not safe yet."""
 
-    __slots__ = ("ids", "incarnation", "key", "last", "pending", "source", "stream", "used", "written")
+    __slots__ = ("ids", "incarnation", "key", "last", "pending", "source", "stream", "timed", "used", "written")
 
     def __init__(self, source: str, incarnation: int, stream: int) -> None:
         self.source = source
@@ -34,6 +34,8 @@ class AdmittedStream:
         self.used: Instant = 0
         self.last = -1
         """Number of its last message in the mailbox."""
+        self.timed = False
+        """Whether messages with a time to live were stored."""
         self.written = False
         """Whether it has a row."""
         self.pending: dict[int, Span] = {}
@@ -62,14 +64,14 @@ class AdmittedStream:
         """What is to be written; `ever` counts what the mailbox has stored."""
         self.used = now
         self.written = True
-        return SeenRow(self.ids.spans(), now, self.last, ever[0], ever[1])
+        return SeenRow(self.ids.spans(), now, self.last, ever[0], ever[1], self.timed)
 
     def safe_row(self, ever: tuple[int, int]) -> SeenRow:
         """As `row`, without ids that are still passing: they would be lost with their owner's memory."""
         self.written = True
         passing = [span for number, span in self.pending.items() if number >= VOLATILE_FROM]
         spans = self._without(passing) if passing else self.ids.spans()
-        return SeenRow(spans, self.used, self.last, ever[0], ever[1])
+        return SeenRow(spans, self.used, self.last, ever[0], ever[1], self.timed)
 
     def _without(self, passing: list[Span]) -> list[Span]:
         if self.stream == ORDERED:
@@ -143,4 +145,4 @@ class Seen:
         for key, row in sorted(rows, key=lambda item: (item[1].used, item[0])):
             stream, _ = self.use(*stream_of(key))
             stream.ids = IdSet(row.spans)
-            stream.used, stream.last, stream.written = row.used, row.last, True
+            stream.used, stream.last, stream.written, stream.timed = row.used, row.last, True, row.timed

@@ -216,6 +216,16 @@ class Postroom:
         self.append(expired.writes)
         return expired
 
+    def sweep(self, bytes_max: int = 1 << 30) -> Expired | None:
+        """One page of what has expired on disk, if something is due."""
+        first = self.mailbox.sweeper.begin(self.now)
+        if first is None:
+            return None
+        found = scan(self.disk, self.mailbox.browser.look(first), b"c", bytes_max)
+        expired = self.mailbox.sweeper.page(*found, self.now)
+        self.append(expired.writes)
+        return expired
+
     def prepare(self, tx: TxPrepare, body: bytes = b"") -> list[Write]:
         writes = self.mailbox.prepare(tx, body, self.position, self.now)
         self.append(writes)

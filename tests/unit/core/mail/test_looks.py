@@ -125,11 +125,18 @@ def test_a_browse_that_waits_is_answered_from_memory_when_its_messages_came_ther
     assert [first_of(answer) for answer in hall.answers(4)] == [list(range(11, 31))]
 
 
-def test_a_question_asked_again_waits_once_and_another_one_takes_its_place() -> None:
+def test_a_question_asked_again_does_not_lose_its_place() -> None:
     hall = Hall()
     hall.browse(2)
     hall.browse(2)
-    assert len(hall.loads) == 1
+    hall.load()
+    assert len(hall.answers(2)) == 1
+    assert hall.loads == []
+
+
+def test_another_question_takes_the_place_of_the_one_before() -> None:
+    hall = Hall()
+    hall.browse(2)
     hall.browse(2, after=15, row=16)
     hall.load()
     assert hall.answers(2) == []
