@@ -15,6 +15,7 @@ from causeway.core.groups.policy import Policy
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
+from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.office import Office
 from causeway.core.mail.replies import Replies
 from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, TxDecide
@@ -123,3 +124,16 @@ def test_missing_redundancy_is_caught_when_groups_never_take_in_newcomers(monkey
     verdict = hunt(brokers=2, workloads=["recoverable"], joins=60.0, safety=4 * SECOND, patience=15 * SECOND)
     assert verdict.ending == "stuck", verdict.failure_line()
     assert "wanted" in verdict.evidence
+
+
+def test_overlooked_message_is_caught_when_a_look_skips_what_lies_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Backlog, "hidden_above", lambda self, number: None)
+    verdict = hunt(workloads=["browsing"], window_bytes=4_000)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Browsing"), verdict.failure_line()
+
+
+def test_settled_message_is_caught_when_a_look_shows_whole_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.mail.browser.DONE", 0)
+    verdict = hunt(workloads=["browsing"])
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Browsing"), verdict.failure_line()
+    assert "settled before it began" in verdict.evidence

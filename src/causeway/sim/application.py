@@ -11,16 +11,24 @@ import random
 from collections.abc import Callable, Sequence
 
 from causeway.client.batches import SentBatch
+from causeway.client.inquiries import Inquiry
 from causeway.client.lots import Lot
 from causeway.client.message import Delivery
-from causeway.client.outcomes import DeliveryConfirmed, MessagesArrived, SendDone, SessionFailed, TransactionDone
+from causeway.client.outcomes import (
+    DeliveryConfirmed,
+    InquiryDone,
+    MessagesArrived,
+    SendDone,
+    SessionFailed,
+    TransactionDone,
+)
 from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Settle
 from causeway.errors import Refused
-from causeway.sim.checkers.base import Deed, Reader
+from causeway.sim.checkers.base import Deed, Reader, Viewing
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
@@ -28,8 +36,11 @@ from causeway.sim.letters import Letter, letter_of
 from causeway.sim.world import Process
 from causeway.types import SECOND, VOLATILE_FROM, Flag, ServiceClass
 
-COMMIT_TIMEOUT = 100_000 * SECOND
+PATIENCE = 100_000 * SECOND
 """Longer than any run: an application that stopped waiting could not tell what became of what it holds."""
+
+BROWSE_LIMIT = 1 << 40
+"""More than any mailbox holds."""
 
 MakeSession = Callable[[SessionConfig, int, random.Random], Session]
 
@@ -86,6 +97,8 @@ class Application:
         self._numbers: dict[tuple[str, int], int] = {}
         self._out: dict[SentBatch, list[Letter]] = {}
         self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
+        self._look_number = 0
+        self._looks: dict[Inquiry, Viewing] = {}
         self._confirming: dict[SentBatch, list[Letter]] = {}
         self._settling: dict[tuple[int, int], tuple[str, Letter]] = {}
         """Settled and not confirmed, by consumer and mailbox number."""
@@ -135,7 +148,9 @@ class Application:
             if self.on_decided is not None:
                 self.on_decided(transaction, DeedEnd.UNKNOWN)
         self.panel.reader_ended(self.reader)
-        self._out, self._transactions, self._confirming = {}, {}, {}
+        for viewing in self._looks.values():
+            self.panel.look_ended(viewing, None)
+        self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers = {}, {}, {}, {}
         self.session = None
 
@@ -195,6 +210,31 @@ class Application:
         self.panel.returned(held.mailbox, self.reader, held.letter)
         self.process.poke()
 
+    # Looking ---------------------------------------------------------------------------------------------------
+    @property
+    def looking(self) -> bool:
+        """Whether it waits for what a mailbox shows."""
+        return bool(self._looks)
+
+    def look(self, mailbox: str, *, exact: bool) -> None:
+        """Browse a mailbox to its end."""
+        assert self.session is not None
+        self._look_number += 1
+        viewing = Viewing(self.reader, self._look_number, mailbox, exact=exact)
+        self._looks[self.session.browse(mailbox, limit=BROWSE_LIMIT, timeout=PATIENCE)] = viewing
+        self.panel.look_began(viewing)
+        self.process.poke()
+
+    def _on_looked(self, inquiry: Inquiry) -> None:
+        viewing = self._looks.pop(inquiry, None)
+        if viewing is None:
+            return
+        if inquiry.error is not None:
+            self.panel.look_ended(viewing, None)
+            return
+        found = [Delivery(lot, index).body for lot in inquiry.result for index in range(lot.count)]
+        self.panel.look_ended(viewing, [letter_of(body) for body in found])
+
     # Transactions ----------------------------------------------------------------------------------------------
     def commit(self, number: int, dests: Sequence[str], settles: Sequence[Held], size: int) -> Deed | None:
         """Send one letter to each destination and settle what is held, all or nothing."""
@@ -208,7 +248,7 @@ class Application:
             letters.append(letter)
             self.panel.sent(letter)
         parcels = [Parcel(letter.dest, letter.payload(size), int(Flag.RELIABLE)) for letter in letters]
-        commitment = session.commit(parcels, [(held.lot, held.index) for held in settles], COMMIT_TIMEOUT)
+        commitment = session.commit(parcels, [(held.lot, held.index) for held in settles], PATIENCE)
         transaction = Deed(self.reader, number, letters, [held.letter for held in settles])
         self.panel.begun(transaction)
         self._transactions[commitment] = (transaction, list(settles))
@@ -228,6 +268,8 @@ class Application:
                     self._on_arrived(session, outcome.consumer)
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
+                case InquiryDone():
+                    self._on_looked(outcome.inquiry)
                 case DeliveryConfirmed():
                     self._on_confirmed(outcome.batch)
                 case SessionFailed():

@@ -211,6 +211,10 @@ class SimRun:
             store.page_rows = options.page_rows
         application.start(config, stream(options.seed, f"session/{purpose}"), self.cluster.clock(), disk)
 
+    def in_one_hand(self, mailbox: str) -> bool:
+        """Whether everybody who has to do with a mailbox agrees on who owns it."""
+        return self.convergence.in_one_hand(mailbox)
+
     def mailbox(self, name: str) -> str:
         """Register a mailbox."""
         self.mailboxes.append(name)

@@ -5,6 +5,7 @@ import pytest
 from causeway.sim.application import Application, DeedEnd, Held
 from causeway.sim.checkers.base import Deed
 from causeway.sim.faults import options_calm
+from causeway.sim.letters import Letter
 from causeway.sim.run import SimRun
 from causeway.types import SECOND, ServiceClass
 
@@ -107,3 +108,21 @@ def test_session_that_is_closed_ends_its_process(run: SimRun) -> None:
     run._pass(SECOND)
     assert not a.up
     assert not a.process.alive
+
+
+def test_looks_are_reported_with_what_they_showed_or_without_an_answer(run: SimRun) -> None:
+    (a, _), (b, letters) = launch(run, "a"), launch(run, "b")
+    sent = [a.send("b", ServiceClass.TRANSACTIONAL, 10) for _ in range(3)]
+    run._pass(SECOND)
+    b.settle(letters[1])
+    run._pass(SECOND)
+    shown: list[list[Letter] | None] = []
+    run.panel.browsing.look_ended = lambda viewing, found: shown.append(found and list(found))  # type: ignore[method-assign]
+    a.look("b", exact=True)
+    assert a.looking
+    run._pass(SECOND)
+    assert not a.looking
+    a.look("b", exact=True)
+    a.crash()
+    assert not a.looking
+    assert shown == [[sent[0], sent[2]], None]

@@ -70,6 +70,12 @@ class Checker:
     def decided(self, transaction: Deed, *, committed: bool | None) -> None:
         """A transaction ended for its application; None: it will never know how."""
 
+    def look_began(self, viewing: Viewing) -> None:
+        """An application asked its client to browse a mailbox."""
+
+    def look_ended(self, viewing: Viewing, shown: Sequence[Letter] | None) -> None:
+        """What it was shown; None: it never got an answer."""
+
     def finish(self) -> None:
         """The run has converged: whatever must have happened by now has, or complain."""
 
@@ -91,3 +97,19 @@ class Deed:
 
     def __str__(self) -> str:
         return f"transaction {self.number} of {self.source[0]}/{self.source[1]}"
+
+
+class Viewing:
+    """A look into a mailbox."""
+
+    __slots__ = ("exact", "mailbox", "number", "reader")
+
+    def __init__(self, reader: Reader, number: int, mailbox: str, *, exact: bool) -> None:
+        self.reader = reader
+        self.number = number
+        self.mailbox = mailbox
+        self.exact = exact
+        """Whether nobody but its owner took itself for the owner when the look began."""
+
+    def __str__(self) -> str:
+        return f"look {self.number} of {self.reader[0]}/{self.reader[1]} into {self.mailbox}"

@@ -56,7 +56,7 @@ class Convergence:
         latest: dict[str, dict[str, Any]] = {}
         members: dict[str, dict[str, int]] = {}
         for broker in brokers:
-            for group in self._statistics(broker)["groups"]:
+            for group in self._groups_of(broker):
                 name = group["name"]
                 members.setdefault(name, {})[broker.name] = group["epoch"]
                 if name not in latest or group["epoch"] > latest[name]["epoch"]:
@@ -66,6 +66,21 @@ class Convergence:
             if reason is not None:
                 return reason
         return None if latest else "there is no group"
+
+    def in_one_hand(self, name: str) -> bool:
+        """Whether all brokers that know a group are up and see it in one epoch, served by its owner."""
+        known = {b.name: g for b in self.cluster.members() if b.up for g in self._groups_of(b) if g["name"] == name}
+        owner = known.get(next(iter(known.values()))["owner"]) if known else None
+        return (
+            owner is not None
+            and bool(owner["serving"])
+            and all(broker.up for broker in self.cluster.members())
+            and len({group["epoch"] for group in known.values()}) == 1
+        )
+
+    def _groups_of(self, broker: Broker) -> list[dict[str, Any]]:
+        groups: list[dict[str, Any]] = self._statistics(broker)["groups"]
+        return groups
 
     def undrained(self) -> str | None:
         """Which mailbox or which source broker still holds messages."""

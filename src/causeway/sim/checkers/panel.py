@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from causeway.core.messages import Message
 from causeway.sim.checkers.atomicity import Atomicity
-from causeway.sim.checkers.base import Checker, Deed, Reader
+from causeway.sim.checkers.base import Checker, Deed, Reader, Viewing
+from causeway.sim.checkers.browsing import Browsing
 from causeway.sim.checkers.confirmation import Confirmation
 from causeway.sim.checkers.conservation import Conservation
 from causeway.sim.checkers.loss import NoLoss
@@ -30,6 +31,7 @@ class Panel(Checker):
         self.atomicity = Atomicity()
         self.confirmation = Confirmation()
         self.conservation = Conservation()
+        self.browsing = Browsing()
         self.checkers: tuple[Checker, ...] = (
             self.loss,
             self.once,
@@ -38,6 +40,7 @@ class Panel(Checker):
             self.atomicity,
             self.confirmation,
             self.conservation,
+            self.browsing,
         )
         self.counts: dict[str, int] = {}
 
@@ -85,6 +88,14 @@ class Panel(Checker):
         known = {True: "committed", False: "aborted", None: "unknown"}[committed]
         for checker in self._each(f"{known} transactions"):
             checker.decided(transaction, committed=committed)
+
+    def look_began(self, viewing: Viewing) -> None:
+        for checker in self._each("exact looks" if viewing.exact else "looks"):
+            checker.look_began(viewing)
+
+    def look_ended(self, viewing: Viewing, shown: Sequence[Letter] | None) -> None:
+        for checker in self._each("looks without an answer" if shown is None else "views"):
+            checker.look_ended(viewing, shown)
 
     def frame(self, sender: str, receiver: str, head: Message, *, brokers: bool) -> None:
         """A frame was put on a connection."""

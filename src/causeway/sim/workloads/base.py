@@ -30,6 +30,9 @@ class Scene(Protocol):
     def launch(self, application: Application) -> None:
         """Begin its first or next life."""
 
+    def in_one_hand(self, mailbox: str) -> bool:
+        """Whether everybody who has to do with a mailbox agrees on who owns it."""
+
     def mailbox(self, name: str) -> str:
         """Register a mailbox: somebody reads its dead letters, and it must be empty in the end."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from causeway.sim.workloads.base import Workload
+from causeway.sim.workloads.browsing import Looking
 from causeway.sim.workloads.offline import Offline
 from causeway.sim.workloads.queue import Queue
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
@@ -15,4 +16,5 @@ CATALOGUE: dict[str, type[Workload]] = {
     "offline": Offline,
     "queue": Queue,
     "transfer": TokenMoves,
+    "browsing": Looking,
 }

@@ -115,3 +115,26 @@ def test_convergence_names_a_broker_that_counts_on_one_that_is_gone(settled: Sim
     assert found is not None
     assert "counts on broker-0" in found
     assert Key(bytes(16)) not in {broker.id for broker in cluster.brokers}
+
+
+def test_a_mailbox_is_in_one_hand_when_all_who_know_it_agree(settled: SimRun) -> None:
+    name = settled.mailboxes[0]
+    assert settled.convergence.in_one_hand(name)
+    assert not settled.convergence.in_one_hand("a mailbox nobody knows")
+    (owner,) = [
+        group["owner"]
+        for broker in settled.cluster.members()
+        for group in settled.convergence._groups_of(broker)
+        if group["name"] == name and group["owner"] == broker.name
+    ]
+
+    def outdated(broker: Any, statistics: dict[str, Any]) -> None:
+        for group in statistics["groups"]:
+            group["epoch"] -= broker.name == owner
+
+    def silent(broker: Any, statistics: dict[str, Any]) -> None:
+        for group in statistics["groups"]:
+            group["serving"] = False
+
+    assert not looks(settled, outdated).in_one_hand(name)
+    assert not looks(settled, silent).in_one_hand(name)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.messages import Replicate
-from causeway.sim.checkers.base import Deed, Wrong
+from causeway.sim.checkers.base import Deed, Viewing, Wrong
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.letters import Letter
 from causeway.types import NO_KEY
@@ -20,9 +20,11 @@ def test_panel_tells_every_checker_with_the_time_of_the_observation() -> None:
     panel.settled("b", READER, LETTER)
     panel.settlement_confirmed("b", READER, LETTER)
     panel.delivery_confirmed(LETTER)
+    panel.look_began(viewing := Viewing(READER, 1, "b", exact=True))
+    panel.look_ended(viewing, [])
     panel.finish()
     assert all(checker.now == 42 for checker in panel.checkers)
-    assert panel.counts["sent"] == panel.counts["delivered"] == 1
+    assert [panel.counts[what] for what in ("sent", "delivered", "exact looks", "views")] == [1, 1, 1, 1]
 
 
 def test_panel_raises_what_any_checker_complains_about() -> None:

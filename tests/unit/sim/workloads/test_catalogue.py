@@ -14,6 +14,7 @@ SAYS = {
     "offline": ("ended readers", "confirmed deliveries"),
     "queue": ("returned", "confirmed settlements"),
     "transfer": ("committed transactions", "transactions"),
+    "browsing": ("exact looks", "views"),
 }
 
 
