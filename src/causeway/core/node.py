@@ -77,6 +77,8 @@ class Node:
         self._early: list[DriverEvent] = []
         self._remembered = Remembered("", [])
         self._now: Instant = 0
+        self._news = True
+        """Something was heard from other brokers, or of our groups, since the last turn."""
         self._alarm = alarm = Alarm()
         self._links = Links(config, me, incarnation, rng, alarm=alarm)
         self._overlay = Overlay(config, self._links, rng, alarm=alarm)
@@ -98,15 +100,19 @@ class Node:
         if not self._started:
             self._started = True
             turn.effects.loads.append(Load(START_TOKEN, LOCAL, b"", b"", 1 << 40))
+        inbox = turn.inbox
         for event in events:
             if self._recovered or isinstance(event, Loaded):
                 self._on_event(turn, event)
-                if turn.inbox:
-                    self._drain(turn)
+                if inbox:
+                    self._on_internal(turn, inbox.popleft())
+                    if inbox:
+                        self._drain(turn)
             else:
                 # Before our store has spoken we would take our own groups for strangers.
                 self._early.append(event)
         if now >= self._alarm.at and self._recovered:
+            self._news = True
             for part in self._timed:
                 due = part.next_deadline()
                 if due is not None and due <= now:
@@ -156,6 +162,8 @@ class Node:
             self._on_internal(turn, inbox.popleft())
 
     def _on_internal(self, turn: Turn, event: InternalEvent) -> None:
+        if not isinstance(event, ClientMessage | Committed):
+            self._news = True
         match event:
             case ClientMessage():
                 if isinstance(event.head, StatusRequest):
@@ -230,17 +238,22 @@ class Node:
         self._desk.flush(turn)
         if turn.inbox:
             self._drain(turn)
-        heard = self._links.root
-        known = directory.root
-        if heard is not None and (known is None or heard.epoch > known.epoch):
-            self._groups.learn(ROOT, heard)
-        elif known is not None and known is not heard:
-            self._links.learn_root(known)
+        if self._news:
+            self._news = False
+            self._share_root()
         if self._leaving and self._overlay.active:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
         if self._departing and self._groups.empty:
             self.left = True
+
+    def _share_root(self) -> None:
+        """Where the directory is: what the links heard and what the groups know, whichever is later."""
+        heard, known = self._links.root, self._groups.directory.root
+        if heard is not None and (known is None or heard.epoch > known.epoch):
+            self._groups.learn(ROOT, heard)
+        elif known is not None and known is not heard:
+            self._links.learn_root(known)
 
     def _leave(self, turn: Turn) -> None:
         """Out of the ring at once, so that nobody wants us any more; out of our groups when others hold them."""

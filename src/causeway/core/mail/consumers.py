@@ -81,7 +81,10 @@ class Consumers:
 
     def able(self, clogged: Callable[[int], bool]) -> list[Consumer]:
         """Those that take messages now, in the order of their turns."""
-        found = [one for one in self._all.values() if one.unsettled < one.credit and not clogged(one.conn)]
+        found: list[Consumer] = []
+        for one in self._all.values():
+            if one.unsettled < one.credit and not clogged(one.conn):
+                found.append(one)
         if len(found) > 1:
             found.sort(key=_served)
         return found

@@ -57,9 +57,11 @@ def naming_fault(head: Message) -> str | None:
 
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
-    fault = name_fault("source", head.source) or name_fault("dest", head.dest)
-    if fault is not None:
-        return fault
+    try:
+        _known("source", head.source)
+        _known("dest", head.dest)
+    except ConfigError as error:
+        return str(error)
     if not 0 <= head.stream <= ServiceClass.TRANSACTIONAL:
         return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
     if not 0 <= head.follows < head.first:
