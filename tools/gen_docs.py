@@ -1,4 +1,4 @@
-"""Writes the parts of docs/ that repeat the code: messages, error codes, limits, settings.
+"""Writes the parts of docs/ that repeat the code: messages, error codes, limits, settings, status.
 
     python tools/gen_docs.py            write them
     python tools/gen_docs.py --check    fail if what is written differs from the code
@@ -13,14 +13,17 @@ import ast
 import inspect
 import re
 import sys
+import textwrap
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
-from causeway import config, errors, limits
+from causeway import config, errors, limits, trace
+from causeway.cli import view
 from causeway.core import messages
+from causeway.drivers.aio.exits import Exit
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTION = re.compile(r"(<!-- generated:(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -161,23 +164,40 @@ def amount(name: str, value: object) -> str:
     return f"{value:,}"
 
 
-def setting_table() -> str:
-    """Every field of BrokerConfig with its default."""
-    (body,) = (
-        node.body for node in ast.parse(inspect.getsource(config.BrokerConfig)).body if isinstance(node, ast.ClassDef)
-    )
+def described(kind: type) -> dict[str, str]:
+    """The fields or members of a class with the docstring below each; "" where there is none."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
     meanings: dict[str, str] = {}
     name = ""
-    for node in body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            name = node.target.id
+    for node in tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name):
+            name = target.id
+            meanings[name] = ""
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and name:
             meanings[name] = str(node.value.value)
+    return meanings
+
+
+def meaning_table(head: str, kind: type, shown: Callable[[str], str] = str) -> str:
+    """Every field or member of a class with its meaning."""
+    rows = []
+    for name, meaning in described(kind).items():
+        if not meaning:
+            raise SystemExit(f"{kind.__name__}.{name} needs its meaning as a docstring on the next line")
+        rows.append((f"`{shown(name)}`", cell(meaning)))
+    return table((head, "meaning"), rows)
+
+
+def setting_table() -> str:
+    """Every field of BrokerConfig with its default."""
+    meanings = described(config.BrokerConfig)
     rows = []
     for field in msgspec.structs.fields(config.BrokerConfig):
         annotation = str(config.BrokerConfig.__annotations__[field.name])
         default = "required" if field.required else setting(annotation, field.default)
-        rows.append((f"`{field.name}`", default, cell(meanings.get(field.name, ""))))
+        rows.append((f"`{field.name}`", default, cell(meanings[field.name])))
     return table(("setting", "default", "meaning"), rows)
 
 
@@ -196,6 +216,10 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "exceptions": exception_table,
     "limits": limit_table,
     "settings": setting_table,
+    "exits": lambda: meaning_table("exit code", Exit, lambda name: str(int(Exit[name]))),
+    "brokers": lambda: meaning_table("field of a broker", view.BrokerLine),
+    "mailboxes": lambda: meaning_table("field of a mailbox", view.MailboxLine),
+    "steps": lambda: meaning_table("step", trace.Step, str.lower),
 }
 
 
@@ -210,7 +234,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
     check: bool = parser.parse_args().check
     stale = []
-    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "limits.md")):
+    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "limits.md", "operations.md")):
         text = path.read_text()
         wanted = render(text)
         if text != wanted:

@@ -33,7 +33,9 @@ class Step(enum.IntEnum):
     DEAD = 8
     """Moved to the dead-letter mailbox."""
     EXPIRED = 9
+    """Nobody took it within its time to live."""
     REFUSED = 10
+    """Its owner did not take it; `note` has the code."""
     DUPLICATE = 11
     """Arrived again and was suppressed."""
     LOST = 12

@@ -98,6 +98,17 @@ def test_generated_sections_follow_the_code() -> None:
     assert gen_docs.render(rendered) == rendered
 
 
+def test_field_without_a_meaning_cannot_be_shown() -> None:
+    class Shown:
+        name: str
+        """What it is called."""
+        size: int
+
+    assert gen_docs.described(Shown) == {"name": "What it is called.", "size": ""}
+    with pytest.raises(SystemExit, match=r"Shown\.size needs its meaning"):
+        gen_docs.meaning_table("field", Shown)
+
+
 def test_decision_without_its_parts_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adr_index, "FOLDER", tmp_path)
     whole = "# 0001. Title\n\nStatus: accepted\n\n## Context\n\n## Decision\n\n## Consequences\n"

@@ -18,36 +18,58 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     """One broker, as `status` shows it."""
 
     name: str
+    """As its configuration says; its address when it does not answer and is not of the local cluster."""
     address: str
+    """host:port."""
     state: str
-    """active, joining, or down (with `error`)."""
+    """`active`; `joining` (it answers, and serves nothing yet); or `down` (with `error`)."""
     id: str = ""
+    """Its place on the ring, in hexadecimal digits."""
     pid: int | None = None
+    """Its process, if it belongs to the local cluster and lives."""
     cluster: str = ""
+    """Of which cluster it is a part; two that differ never merge."""
     peers: int = 0
+    """Brokers it is connected to."""
     leaves: int = 0
+    """Its neighbours on the ring, at most 16."""
     owned: int = 0
+    """Mailboxes it answers for."""
     copies: int = 0
+    """Mailboxes of others that it holds a copy of."""
     deposits: int = 0
+    """Batches it took from applications since it started."""
     outbox_bytes: int = 0
+    """What it keeps of them until their mailboxes' owners have acknowledged."""
     error: str = ""
+    """Why it could not be asked."""
 
 
 class MailboxLine(msgspec.Struct, kw_only=True):
     """One mailbox, as its owner sees it."""
 
     name: str
+    """The mailbox."""
     owner: str
+    """The broker that acknowledges for it."""
     epoch: int
+    """Rises with every change of owner or copies."""
     members: list[str]
+    """The owner and the brokers with a copy."""
     incomplete: list[str] = []
+    """Those of them that are still being filled; they take part in every write, and cannot take over."""
     serving: bool = False
+    """Whether its owner may acknowledge now."""
     blocked: str = ""
-    """Why it is not served."""
+    """Why it may not: which copies cannot be reached, and how many are needed."""
     stored: int = 0
+    """Messages on stable storage, not yet acknowledged by an application."""
     volatile: int = 0
+    """Express messages in the owner's memory."""
     consumers: int = 0
+    """Who reads it now."""
     unsettled: int = 0
+    """Messages in their hands."""
 
 
 class ClusterView(msgspec.Struct, kw_only=True):

@@ -16,5 +16,3 @@ class Exit(enum.IntEnum):
     """A bug in Causeway. The log has the traceback; start again: what was acknowledged is on the disk."""
     STORE = 74
     """The disk refused. The log names the path and the remedy; start again after that."""
-    CONFIG = 78
-    """A setting is wrong."""

@@ -1,0 +1,45 @@
+"""The guides in docs/: their Python runs from top to bottom as printed, their commands exist."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from causeway.testing import LocalCluster
+from tests.integration.documents import PRINTED_URL, ROOT, blocks, check_commands
+
+GUIDES = ("client.md", "operations.md")
+
+
+async def run(document: str, url: str, **names: Any) -> dict[str, Any]:
+    """Run a document's Python as `python -m asyncio` would; the names it leaves."""
+    for block in blocks(document, "python"):
+        code = compile(
+            block.replace(PRINTED_URL, url), str(ROOT / document), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        )
+        result = eval(code, names)
+        if inspect.iscoroutine(result):
+            await result
+    return names
+
+
+async def test_client_guide_runs_as_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with LocalCluster(brokers=3) as cluster:  # its own: other documents use the same mailboxes
+        names = await run("docs/client.md", cluster.url, __name__="guide")
+        names["test_orders_are_booked"](cluster)
+    printed = capsys.readouterr().out
+    assert printed.startswith("shop:")
+    assert "order 18 shop 9 {'currency': 'EUR', 'cents': 1250}" in printed
+    assert printed.index("order 18") < printed.index("order 17"), "a higher priority overtakes"
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_commands_of_a_guide_exist(guide: str) -> None:
+    assert sum(map(check_commands, blocks(f"docs/{guide}", "sh"))) >= 3
