@@ -43,6 +43,7 @@ from causeway.core.messages import (
     Routed,
     SendPart,
     Settle,
+    Settled,
     SettlePart,
     TxAsk,
     TxDecide,
@@ -52,6 +53,7 @@ from causeway.core.messages import (
 )
 from causeway.errors import Code
 from causeway.limits import NAME_BYTES_MAX, STATUS_ENTRIES_MAX
+from causeway.store.base import Put, Row
 from causeway.types import VOLATILE_FROM, Key, Peer, key_of
 from tests.unit.core.mail.neighbours import ME, OTHER, THIRD, FakeGroups, FakeLinks, FakeRing, at, config_of, heads
 from tests.unit.core.mail.postroom import EXPRESS, NAME, TRANSACTIONAL, body_of, deposit
@@ -250,6 +252,17 @@ def test_settlement_waits_until_it_may_be_written_but_express_does_not(stage: St
     assert stage.desk.mailman.is_waiting(KEY)
 
 
+def test_settlement_is_answered_when_it_is_on_all_copies(stage: Stage) -> None:
+    stage.own(NAME)
+    stage.hears(Attach(NAME, 1, 10))
+    head = ours(1)
+    stage.hears(head, body_of(head))
+    stage.commit()
+    settle = Settle(NAME, 1, ((1, 1),))
+    assert stage.hears(settle) == []
+    assert heads(stage.commit(), CONN) == [Settled(NAME, 1, ((1, 1),))]
+
+
 def test_absurd_spans_are_refused_by_field(stage: Stage) -> None:
     stage.own(NAME)
     for kind in (Settle, Return):
@@ -282,6 +295,48 @@ def test_client_that_is_gone_is_forgotten_with_its_copies(stage: Stage) -> None:
     assert heads(stage.hears_broker(Accepted(*APP, NAME, 1, 1, 1)), CONN) == []
 
 
+def test_messages_of_a_client_that_is_gone_go_to_another_one(stage: Stage) -> None:
+    stage.own(NAME)
+    stage.links.clients[4] = ("rival", 1)
+    stage.hears(Attach(NAME, 1, 10))
+    head = ours(1)
+    stage.hears(head, body_of(head))
+    stage.commit()
+    stage.hears(Attach(NAME, 1, 10), conn=4)
+    turn = at()
+    stage.desk.on_client_gone(turn, CONN)
+    stage.desk.flush(turn)
+    assert [type(said) for said in heads(turn, 4)] == [Deliver]
+
+
+def test_end_of_an_old_connection_does_not_forget_the_new_one_of_the_same_client(stage: Stage) -> None:
+    stage.own("app")
+    stage.hears(Attach("app", 1, 10))
+    stage.links.clients[4] = APP
+    stage.hears(Attach("app", 1, 10), conn=4)
+    stage.desk.on_client_gone(at(), CONN)
+    notice = Confirmed(*APP, NAME, 1, 1, 1)
+    assert heads(stage.hears_broker(notice), 4) == [notice]
+
+
+@pytest.mark.parametrize("head", [Attach(NAME, 1, 10), Commit(*APP, 1, (), ())])
+def test_request_for_a_mailbox_that_is_ours_and_not_loaded_yet_waits_for_it(stage: Stage, head: Message) -> None:
+    name = head.source if isinstance(head, Commit) else NAME
+    key = stage.groups.own(name)
+    assert stage.hears(head) == []
+    assert stage.desk.mailman.is_waiting(key)
+
+
+def test_request_behind_one_that_waits_does_not_overtake_it(stage: Stage) -> None:
+    stage.own(NAME, serving=False)
+    stage.hears(Settle(NAME, 1, ((1, 1),)))
+    assert stage.hears(Attach(NAME, 1, 10)) == []
+    turn = at()
+    stage.desk.mailman.release(turn, KEY)
+    kinds = [type(event.head) for event in turn.inbox if isinstance(event, ClientMessage)]
+    assert kinds == [Settle, Attach]
+
+
 # Transactions ---------------------------------------------------------------------------------------------------
 def test_transaction_is_decided_where_its_senders_mailbox_lives(stage: Stage) -> None:
     stage.groups.know("app", OTHER)
@@ -298,6 +353,27 @@ def test_whole_transaction_on_one_broker_ends_with_its_outcome(stage: Stage) -> 
     turn = stage.commit()
     assert [said.committed for said in heads(turn, CONN) if isinstance(said, Outcome)] == [True]
     assert any(isinstance(said, Deliver) for said in stage.hears(Attach(NAME, 1, 10)))
+
+
+def test_decision_is_repeated_until_every_part_is_done(stage: Stage) -> None:
+    stage.own("app")
+    stage.groups.know("far", OTHER)
+    body = body_of(ours(1))
+    stage.hears(Commit(*APP, 1, (SendPart("far", 1, 1, 1, 4, 0, len(body)),), ()), body)
+    ((_, part),) = stage.links.take()
+    assert isinstance(part, TxPrepare)
+    stage.hears_broker(TxPrepared(*APP, 1, part.attempt, "far", True))
+    stage.commit()
+    assert [type(head) for _, head in stage.links.take()] == [TxDecide]
+
+    def later() -> list[type]:
+        due = stage.desk.next_deadline()
+        stage.desk.on_deadline(at(due or 0))
+        return [type(head) for _, head in stage.links.take()]
+
+    assert later() == [TxDecide]
+    stage.hears_broker(TxDone(*APP, 1, part.attempt, "far"))
+    assert TxDecide not in later()
 
 
 def test_commit_under_a_foreign_identity_ends_the_connection(stage: Stage) -> None:
@@ -411,6 +487,7 @@ def test_confirmation_reaches_the_client_or_waits_in_its_mailbox(stage: Stage) -
     answers = stage.hears(Attach("app", 1, 10))
     assert answers == [Attached("app", 1), notice]
     assert heads(stage.hears_broker(notice), CONN) == [notice], "it is here now"
+    assert heads(stage.hears_broker(Routed(key_of("app"), "app", 1, notice)), CONN) == [notice]
 
 
 def test_confirmation_for_a_client_elsewhere_is_sent_on(stage: Stage) -> None:
@@ -448,6 +525,18 @@ def test_loss_of_too_many_copies_is_told_to_those_who_wait(stage: Stage) -> None
     assert answer.code == Code.NO_QUORUM
 
 
+def test_copies_are_sent_again_soon_after_a_broker_died(stage: Stage) -> None:
+    stage.groups.know(NAME, OTHER)
+    head = ours(1)
+    stage.hears(head, body_of(head))
+    slow = stage.desk.next_deadline()
+    stage.desk.on_ways_changed(at())
+    soon = stage.desk.next_deadline()
+    assert slow is not None
+    assert soon is not None
+    assert soon < slow
+
+
 def test_batches_of_a_mailbox_that_moved_away_follow_it(stage: Stage) -> None:
     stage.own(NAME)
     stage.hears(Attach(NAME, 1, 10))
@@ -455,6 +544,43 @@ def test_batches_of_a_mailbox_that_moved_away_follow_it(stage: Stage) -> None:
     del stage.groups.mine[KEY]
     stage.desk.on_ownership_lost(turn, OwnershipLost(KEY, config_of(NAME, OTHER)))
     assert moved(heads(turn, CONN)).peer == OTHER
+
+
+def test_what_waits_for_a_mailbox_follows_it_when_it_moves_away(stage: Stage) -> None:
+    stage.own(NAME, serving=False)
+    head = ours(1)
+    stage.hears(head, body_of(head))
+    turn = at()
+    del stage.groups.mine[KEY]
+    stage.desk.on_ownership_lost(turn, OwnershipLost(KEY, config_of(NAME, OTHER)))
+    assert [event.head for event in turn.inbox if isinstance(event, PeerMessage)] == [
+        msgspec.structs.replace(head, origin=ME.id)
+    ]
+
+
+def test_decisions_move_with_the_mailbox_of_their_sender(stage: Stage) -> None:
+    key = stage.own("app")
+    stage.groups.know("far", OTHER)
+    body = body_of(ours(1))
+    stage.hears(Commit(*APP, 1, (SendPart("far", 1, 1, 1, 4, 0, len(body)),), ()), body)
+    ((_, part),) = stage.links.take()
+    assert isinstance(part, TxPrepare)
+    stage.hears_broker(TxPrepared(*APP, 1, part.attempt, "far", True))
+    ((_, _, writes),) = stage.groups.operations
+    stage.commit()
+    stage.links.take()
+    del stage.groups.mine[key]
+    stage.desk.on_ownership_lost(at(), OwnershipLost(key, config_of("app", OTHER)))
+    for _ in range(3):
+        stage.desk.on_deadline(at(stage.desk.next_deadline() or 0))
+    assert stage.links.take() == [], "it is the new owner's to say now"
+    heir = Stage()
+    heir.groups.know("far", OTHER)
+    rows = [Row(write.key, write.seq, write.value) for write in writes if isinstance(write, Put)]
+    heir.groups.own("app")
+    heir.desk.on_ownership_gained(at(), OwnershipGained(key, config_of("app", ME), rows, None))
+    heir.desk.on_deadline(at(heir.desk.next_deadline() or 0))
+    assert [type(head) for _, head in heir.links.take()] == [TxDecide]
 
 
 def test_resumed_ownership_lets_go_what_waited(stage: Stage) -> None:
@@ -466,6 +592,25 @@ def test_resumed_ownership_lets_go_what_waited(stage: Stage) -> None:
     turn = at()
     stage.desk.on_ownership_resumed(turn, OwnershipResumed(KEY))
     assert len(turn.inbox) == 1
+
+
+def test_resumed_ownership_gives_the_messages_of_vanished_clients_to_others(stage: Stage) -> None:
+    stage.own(NAME)
+    stage.links.clients[4] = ("rival", 1)
+    stage.hears(Attach(NAME, 1, 10))
+    head = ours(1)
+    stage.hears(head, body_of(head))
+    stage.commit()
+    stage.hears(Attach(NAME, 1, 10), conn=4)
+    stage.groups.mine[KEY] = False
+    turn = at()
+    stage.desk.on_client_gone(turn, CONN)
+    stage.desk.flush(turn)
+    stage.groups.mine[KEY] = True
+    stage.desk.on_ownership_resumed(turn, OwnershipResumed(KEY))
+    assert heads(turn, 4) == []
+    stage.desk.flush(turn)
+    assert [type(said) for said in heads(turn, 4)] == [Deliver]
 
 
 def test_dead_letters_leave_for_their_mailbox_and_are_settled_when_it_has_them() -> None:

@@ -36,6 +36,7 @@ from tests.unit.core.mail.postroom import (
     TRANSACTIONAL,
     body_of,
     deposit,
+    transaction,
 )
 
 KEY = key_of(NAME)
@@ -50,6 +51,17 @@ def test_batch_is_acknowledged_and_delivered_only_when_it_is_on_all_copies() -> 
     assert delivered(stage.commit()) == [1, 2, 3]
     (answer,) = stage.courier.answers
     assert answer == (ORIGIN, Accepted("a", 1, NAME, 1, 1, 3))
+
+
+def test_trace_follows_a_batch_through_the_office() -> None:
+    stage = Stage()
+    attach(stage.office)
+    turn = at()
+    head = deposit(1)
+    stage.office.deposit(turn, KEY, head, body_of(head))
+    stage.office.deposit(turn, KEY, head, body_of(head))
+    assert [record.step for record in turn.effects.traces] == [Step.DUPLICATE]
+    assert [record.step for record in stage.commit().effects.traces] == [Step.STORED, Step.DELIVERED]
 
 
 def test_unreliable_batch_is_stored_and_never_answered() -> None:
@@ -136,6 +148,19 @@ def test_settlement_is_answered_when_it_is_on_all_copies() -> None:
     assert stage.courier.said() == [Confirmed("a", 1, NAME, 1, 1, 2)]
 
 
+def test_connection_may_consume_again_after_a_consumer_left_or_its_mailbox_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("causeway.core.mail.attendance.CONSUMERS_PER_CONNECTION_MAX", 1)
+    stage = Stage()
+    attach(stage.office)
+    stage.office.detach(at(), CONN, Detach(NAME, 1))
+    assert heads(attach(stage.office, consumer=2), CONN) == [Attached(NAME, 2)]
+    stage.office.on_ownership_lost(at(), OwnershipLost(KEY, config_of(NAME, OTHER)))
+    stage.office.on_ownership_gained(at(), gained(NAME))
+    assert heads(attach(stage.office, consumer=3), CONN) == [Attached(NAME, 3)]
+
+
 def test_settled_express_leaves_no_trace_on_disk_and_no_answer() -> None:
     stage = Stage()
     attach(stage.office)
@@ -180,8 +205,9 @@ def test_messages_of_a_vanished_consumer_go_to_another() -> None:
     stage.deposit(deposit(1, 2))
     stage.commit()
     attach(stage.office, 4)
+    stage.flush()
     stage.office.on_client_gone(at(), CONN)
-    assert delivered(stage.commit(), 4) == [1, 2]
+    assert delivered(stage.flush(), 4) == [1, 2]
 
 
 def test_messages_of_a_consumer_that_vanished_while_nothing_may_be_written_wait_for_that() -> None:
@@ -196,6 +222,7 @@ def test_messages_of_a_consumer_that_vanished_while_nothing_may_be_written_wait_
     stage.groups.mine[KEY] = True
     stage.office.on_ownership_resumed(at(), KEY, config_of(NAME, ME))
     assert delivered(stage.flush(), 4) == [1, 2]
+    assert not stage.office.boxes[KEY].gone
 
 
 def test_consumer_that_leaves_gives_everything_back() -> None:
@@ -203,9 +230,20 @@ def test_consumer_that_leaves_gives_everything_back() -> None:
     attach(stage.office)
     stage.deposit(deposit(1))
     stage.commit()
-    stage.office.detach(at(), CONN, Detach(NAME, 1))
     attach(stage.office, 4)
-    assert delivered(stage.commit(), 4) == [1]
+    stage.flush()
+    stage.office.detach(at(), CONN, Detach(NAME, 1))
+    assert delivered(stage.flush(), 4) == [1]
+
+
+def test_message_given_back_comes_again_and_its_count_outlives_us() -> None:
+    stage = Stage()
+    attach(stage.office)
+    stage.deposit(deposit(1))
+    stage.commit()
+    stage.office.give_back(at(), CONN, Return(NAME, 1, ((1, 1),)))
+    assert len(stage.groups.take()) == 1
+    assert delivered(stage.flush()) == [1]
 
 
 def test_clogged_connection_is_served_when_it_has_drained() -> None:
@@ -239,6 +277,7 @@ def test_message_given_back_too_often_is_buried_and_then_settled() -> None:
     ((mailbox, config, batch),) = stage.office.bury
     assert (mailbox, config.owner, batch.seq) == (NAME, ME.id, 1)
     stage.office.buried(at(), NAME, 1, 1)
+    assert len(stage.groups.operations) == 1
     stage.commit()
     assert stage.office.boxes[KEY].mailbox.empty()
 
@@ -253,10 +292,12 @@ def test_burial_heard_while_nothing_may_be_written_is_settled_later() -> None:
     stage.groups.mine[KEY] = False
     stage.office.buried(at(), NAME, 1, 1)
     assert stage.office.next_deadline() is not None
+    stage.deposit(deposit(9, stream=EXPRESS))
+    assert delivered(stage.flush()) == [9], "others need not wait for it"
     stage.groups.mine[KEY] = True
     stage.fire()
     stage.commit()
-    assert stage.office.boxes[KEY].mailbox.empty()
+    assert stage.office.boxes[KEY].mailbox.statistics().stored_count == 0
 
 
 def test_burial_of_a_mailbox_that_moved_is_the_next_owners_affair() -> None:
@@ -276,6 +317,50 @@ def test_new_owner_delivers_what_its_predecessor_stored() -> None:
     heir.office.on_ownership_gained(at(), gained(NAME, rows))
     attach(heir.office)
     assert delivered(heir.flush()) == [1, 2]
+
+
+def rows_of(stage: Stage) -> list[Row]:
+    """What the operations on their way write."""
+    writes = [write for _, _, writes in stage.groups.operations for write in writes]
+    return [Row(write.key, write.seq, write.value) for write in writes if isinstance(write, Put)]
+
+
+def test_new_owner_buries_what_its_predecessor_condemned() -> None:
+    stage = Stage(deliveries_max=1)
+    attach(stage.office)
+    stage.deposit(deposit(1))
+    rows = rows_of(stage)
+    stage.commit()
+    stage.office.give_back(at(), CONN, Return(NAME, 1, ((1, 1),)))
+    rows += rows_of(stage)
+    heir = Stage(deliveries_max=1)
+    heir.office.on_ownership_gained(at(), gained(NAME, rows))
+    assert [batch.first for _, _, batch in heir.office.bury] == [1]
+
+
+def test_new_owner_takes_up_expiry_and_transactions_in_doubt() -> None:
+    stage = Stage()
+    stage.deposit(deposit(1, ttl=3 * SECOND))
+    heir = Stage()
+    heir.office.on_ownership_gained(at(), gained(NAME, rows_of(stage)))
+    heir.flush()
+    assert heir.office.next_deadline() == 3 * SECOND
+    one = deposit(1)
+    stage = Stage()
+    stage.office.on_prepare(at(), KEY, transaction(sends=[one]), body_of(one))
+    heir = Stage()
+    heir.office.on_ownership_gained(at(), gained(NAME, rows_of(stage)))
+    assert heir.office.next_deadline() == heir.config.retry
+    heir.fire()
+    assert [mailbox for mailbox, _ in heir.courier.posted] == ["a"]
+
+
+def test_lost_mailbox_has_no_timers_here() -> None:
+    stage = Stage()
+    stage.deposit(deposit(1, ttl=3 * SECOND))
+    stage.commit()
+    stage.office.on_ownership_lost(at(), OwnershipLost(KEY, config_of(NAME, OTHER)))
+    assert stage.office.next_deadline() is None
 
 
 def test_lost_mailbox_sends_consumers_and_senders_to_the_new_owner() -> None:
@@ -320,6 +405,65 @@ def test_in_memory_mode_an_attended_batch_passes_and_is_acknowledged_as_delivere
     assert stage.courier.said() == [Accepted("a", 1, NAME, 1, 1, 1, True)]
 
 
+def test_in_memory_mode_a_passing_batch_is_timed_and_delivered_with_the_turn() -> None:
+    stage = Stage(durability="memory")
+    attach(stage.office)
+    stage.flush()
+    stage.deposit(deposit(1))
+    assert stage.office.next_deadline() == PASS_FACTOR * stage.config.retry
+    assert delivered(stage.flush()) == [1]
+
+
+def test_in_memory_mode_the_sender_of_a_passing_batch_hears_that_it_moved() -> None:
+    stage = Stage(durability="memory")
+    attach(stage.office)
+    stage.deposit(deposit(1))
+    stage.office.on_ownership_lost(at(), OwnershipLost(KEY, config_of(NAME, OTHER)))
+    assert [type(head) for head in stage.courier.said()] == [Rejected]
+
+
+def test_in_memory_mode_everybody_who_waits_for_a_passing_batch_hears_that_it_is_stored() -> None:
+    stage = Stage(durability="memory")
+    attach(stage.office)
+    stage.deposit(deposit(1))
+    stage.deposit(deposit(1))
+    stage.flush()
+    stage.fire()
+    stage.commit()
+    assert stage.courier.said() == [Accepted("a", 1, NAME, 1, 1, 1)] * 2
+
+
+def test_in_memory_mode_what_is_left_of_a_passing_batch_is_acknowledged_when_stored() -> None:
+    stage = Stage(durability="memory")
+    attach(stage.office)
+    stage.deposit(deposit(1, 2))
+    stage.flush()
+    stage.office.settle(at(), CONN, Settle(NAME, 1, ((VOLATILE_FROM, VOLATILE_FROM),)))
+    assert stage.courier.said() == [Accepted("a", 1, NAME, 1, 1, 1, True)]
+    stage.fire()
+    stage.commit()
+    (answer,) = stage.courier.said()
+    assert isinstance(answer, Accepted)
+    assert (answer.last, answer.delivered) == (2, False)
+
+
+@pytest.mark.parametrize("end", ["given back", "vanished", "no room"])
+def test_in_memory_mode_a_passing_batch_is_stored_when_its_consumer_cannot_have_it(end: str) -> None:
+    stage = Stage(durability="memory")
+    attach(stage.office, credit=1)
+    stage.deposit(deposit(1))
+    stage.flush()
+    assert stage.groups.operations == []
+    if end == "given back":
+        stage.office.give_back(at(), CONN, Return(NAME, 1, ((VOLATILE_FROM, VOLATILE_FROM),)))
+    elif end == "vanished":
+        stage.office.on_client_gone(at(), CONN)
+    else:
+        stage.deposit(deposit(2))
+    stored = [write for write in stage.groups.operations[0][2] if isinstance(write, Put) and write.key[:1] == b"b"]
+    assert len(stored) == 1, "it comes first"
+
+
 def test_in_memory_mode_an_unsettled_batch_is_stored_after_all() -> None:
     stage = Stage(durability="memory")
     attach(stage.office)
@@ -353,6 +497,7 @@ def test_expired_messages_go_and_the_trace_says_so() -> None:
     assert stage.office.next_deadline() == 3 * SECOND
     turn = stage.fire()
     assert [record.step for record in turn.effects.traces] == [Step.EXPIRED]
+    assert len(stage.groups.operations) == 1
     stage.commit()
     assert stage.office.boxes[KEY].mailbox.empty()
 

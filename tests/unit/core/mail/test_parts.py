@@ -81,6 +81,7 @@ def test_decision_is_reported_done_only_when_it_is_on_all_copies() -> None:
     stage.commit()
     (done,) = stage.courier.said()
     assert isinstance(done, TxDone)
+    assert [type(head) for head in decide(stage)] == [TxDone], "whoever asks again is told again"
 
 
 def test_decision_that_overtakes_its_preparation_waits_for_the_coordinator_to_repeat_it() -> None:
