@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.effects import Effects, Send
@@ -54,6 +54,19 @@ class LoneBroker:
         """The other broker takes its place on the ring; it will never answer anything."""
         self.broker_says(Hail(True, False))
         self.broker_says(Leaves(True, False, (ME,), ()))
+
+    def client_leaves(self) -> None:
+        """The client's connection ends."""
+        self.client_event(lambda conn: Closed(conn, "gone"))
+        self._open = {conn: who for conn, who in self._open.items() if who != "client"}
+
+    def client_event(self, make: Callable[[int], DriverEvent]) -> None:
+        """Something happens to the client's connection."""
+        self.happens(make(next(conn for conn, who in self._open.items() if who == "client")))
+
+    def happens(self, event: DriverEvent) -> None:
+        """The driver has something to say."""
+        self._happen(event)
 
     def pass_time(self) -> None:
         """Let the next few timers fire."""

@@ -8,12 +8,23 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.effects import Effects
-from causeway.core.events import DriverEvent, Loaded, Opened, Received
-from causeway.core.messages import Deposit, Goodbye, Hello, StatusReply, StatusRequest, Welcome
+from causeway.core.events import Clogged, Drained, DriverEvent, LeaveRequested, Loaded, Opened, Received
+from causeway.core.messages import (
+    Attach,
+    Attached,
+    Deliver,
+    Deposit,
+    Goodbye,
+    Hello,
+    StatusReply,
+    StatusRequest,
+    Welcome,
+)
 from causeway.core.node import START_TOKEN, Node
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
 from causeway.wire.body import join
+from tests.property.lone_broker import LoneBroker
 
 NOW = 1_000 * SECOND
 
@@ -91,3 +102,45 @@ def test_client_that_sends_as_somebody_else_is_told_what_differs(source: str, in
     (goodbye,) = heads(effects, Goodbye)
     assert isinstance(goodbye, Goodbye)
     assert goodbye.detail == f"{wrong}: this connection said hello as 'app', incarnation 7"
+
+
+def test_private_mailbox_ends_some_time_after_its_reader_and_the_directory_hears_of_it() -> None:
+    broker = LoneBroker()
+    broker.client_says(Attach("app~7", 1, 10))
+    broker.pass_time()
+    assert Attached("app~7", 1) in broker.said
+    assert "app~7" in mailboxes(broker)
+    broker.client_leaves()
+    for _ in range(200):
+        broker.now += SECOND
+        broker.pass_time()
+    assert mailboxes(broker) == []
+    broker.said.clear()
+    broker.client_says(Attach("app~7", 1, 10))
+    broker.pass_time()
+    assert [type(head) for head in broker.said] == [Welcome, Attached], "the name is born again, and nobody is refused"
+
+
+def mailboxes(broker: LoneBroker) -> list[str]:
+    found = broker.node.statistics()["mailboxes"]
+    assert isinstance(found, list)
+    return [entry["name"] for entry in found]
+
+
+def test_clogged_client_gets_nothing_until_it_has_drained() -> None:
+    broker = LoneBroker()
+    broker.client_says(Attach("orders", 1, 10))
+    broker.pass_time()
+    broker.client_event(Clogged)
+    broker.client_says(Deposit("app", 7, "orders", 0, 1, 1, 0, 1, 4, 0), join([b"x"]))
+    assert not any(isinstance(head, Deliver) for head in broker.said)
+    broker.client_event(Drained)
+    assert any(isinstance(head, Deliver) for head in broker.said)
+
+
+def test_single_broker_that_is_told_to_leave_keeps_its_storage_and_leaves() -> None:
+    broker = LoneBroker()
+    broker.pass_time()
+    assert not broker.node.left
+    broker.happens(LeaveRequested())
+    assert broker.node.left

@@ -104,8 +104,8 @@ class Groups:
     def blocked(self, group: Key) -> str | None:
         """Why nobody can acknowledge for the group now, as far as can be seen from here; None if somebody may."""
         config = self._r.config_of(group)
-        if config is None:
-            return None
+        if config is None or not config.members:
+            return None  # never heard of, or ended: the directory lets it be born
         known = self._r.groups.get(group)
         gone = known.gone if known is not None else {}
         reachable = [m.peer.id for m in config.members if m.peer.id not in self._r.suspected and m.peer.id not in gone]
