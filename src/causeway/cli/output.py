@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from causeway.errors import REMEDIES, CausewayError, Code, ConfigError
+from causeway.errors import REMEDIES, Code, ConfigError
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -84,11 +84,6 @@ def fail_usage(message: str, *, where: str, as_json: bool) -> int:
     hint = f" (see '{where} --help')"
     notices().print(Text.assemble(("error: ", "bold red"), line, hint), soft_wrap=True)
     return EXIT_USAGE
-
-
-def is_causeway_error(error: BaseException) -> bool:
-    """Whether the error was raised on purpose, with a text made for people."""
-    return isinstance(error, CausewayError)
 
 
 def _shown(value: object) -> object:

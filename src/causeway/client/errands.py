@@ -166,11 +166,6 @@ class Errands:
             else:
                 self._begin(turn, errand)
 
-    def pause(self, turn: Turn, errand: Errand) -> None:
-        """Leave the present place and begin again a little later."""
-        self._withdraw(turn, errand)
-        self._pause(turn, errand)
-
     def _begin(self, turn: Turn, errand: Errand) -> None:
         self.deadlines.cancel(errand.number)
         link = self._links.home

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from causeway.core.effects import Effects, Load, Persist, Send
+from causeway.core.effects import Effects, Load, Persist
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
@@ -343,8 +343,3 @@ class Process:
         for persist in persists:
             size = sum(len(getattr(write, "value", b"")) for write in persist.writes)
             self.world.journal.note(f"{self.world.now} {self.index} w{len(persist.writes)},{size},{persist.token}")
-
-
-def sends_of(effects: Effects) -> list[Send]:
-    """All frames of one turn, those that wait for the disk included."""
-    return [*effects.sends, *(send for persist in effects.persists for send in persist.then)]

@@ -94,9 +94,6 @@ class Seen:
         self._sources: dict[str, dict[int, None]] = {}
         """Incarnations per source, least recently used first."""
 
-    def __len__(self) -> int:
-        return len(self._streams)
-
     def find(self, source: str, incarnation: int, stream: int) -> AdmittedStream | None:
         """The stream, if anything of it was seen."""
         return self._streams.get((source, incarnation, stream))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
 from causeway.core.mail.coordinator import PREPARE_PATIENCE, Coordinator
@@ -237,3 +239,36 @@ def test_a_body_that_does_not_match_its_parts_is_refused_by_name() -> None:
     assert (outcome.committed, outcome.code) == (False, Code.BAD_FIELD)
     assert outcome.detail.startswith("size")
     assert world.take() == []
+
+
+def test_transaction_of_nothing_has_happened() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, Commit("app", 9, 1, (), ()), b"")
+    assert [(outcome.number, outcome.committed) for outcome in coordinator.outcomes] == [(1, True)]
+    assert world.take() == []
+
+
+def test_old_decisions_that_are_carried_out_are_forgotten_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.mail.coordinator.DECISIONS_KEPT_MAX", 2)
+    coordinator, world = make()
+    for number in (1, 2, 3, 4):
+        coordinator.commit(Turn(0), HOME, commit(number), BODY)
+        for prepare in world.take():
+            if isinstance(prepare, TxPrepare):
+                coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+        coordinator.on_committed(Turn(0), HOME, world.tickets)
+        if number != 2:  # 2 is still being carried out when 4 is decided
+            for decide in world.take():
+                assert isinstance(decide, TxDecide)
+                done = TxDone("app", 9, decide.number, decide.attempt, decide.mailbox)
+                coordinator.on_done(Turn(0), HOME, done)
+    kept = sorted(int.from_bytes(key[9:], "big") for key in world.rows)
+    assert kept == [2, 3, 4]
+
+
+def test_commit_of_an_operation_is_not_reported_after_the_mailbox_is_lost() -> None:
+    coordinator, world = make()
+    run_to_decision(coordinator, world)
+    coordinator.lose(HOME)
+    assert not coordinator.on_committed(Turn(0), HOME, world.tickets)
+    assert coordinator.outcomes == []

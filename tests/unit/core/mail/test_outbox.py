@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
 from causeway.core.mail.outbox import Outbox
@@ -275,3 +277,39 @@ def test_dead_letters_are_kept_until_acknowledged_in_whatever_order_they_die() -
     courier.posted.clear()
     outbox.on_deadline(Turn(20 * CONFIG.retry))
     assert courier.ids() == [470]
+
+
+def test_client_with_too_many_streams_is_refused_and_idle_ones_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.mail.outbox.STREAMS_PER_CLIENT_MAX", 2)
+    outbox, courier = make()
+    for dest in ("orders", "bills"):
+        outbox.take(Turn(0), 2, deposit(1, dest=dest), ONE)
+    courier.ids()
+    turn = Turn(0)
+    outbox.take(turn, 2, deposit(1, dest="third"), ONE)
+    (refusal,) = heads(turn, Rejected)
+    assert isinstance(refusal, Rejected)
+    assert (refusal.dest, refusal.code) == ("third", Code.OVERLOADED)
+    assert courier.ids() == []
+    outbox.take(Turn(0), 4, deposit(1, dest="third", source="other"), ONE)
+    assert courier.ids() == [1], "another client has its own"
+    outbox.on_accepted(Turn(0), accepted(1, 1))
+    outbox.take(Turn(0), 2, deposit(1, dest="third"), ONE)
+    assert courier.ids() == [1], "what waits for nothing is forgotten first"
+
+
+def test_stream_follows_its_client_to_another_connection() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    outbox.take(Turn(0), 4, deposit(1), ONE)
+    assert courier.ids() == [1, 1]
+    turn = Turn(0)
+    outbox.on_accepted(turn, accepted(1, 1))
+    assert [send.conn for send in turn.effects.sends] == [4]
+    assert outbox.statistics()["bytes"] == 0
+
+
+def test_request_to_send_an_unknown_stream_again_is_nothing() -> None:
+    outbox, courier = make()
+    outbox.on_resend(Turn(0), Resend("app", 1, "orders", ServiceClass.TRANSACTIONAL, 0))
+    assert courier.posted == []
