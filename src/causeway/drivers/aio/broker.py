@@ -84,6 +84,7 @@ class BrokerDriver:
             self._driver = MachineDriver(
                 self._node,
                 on_crash=lambda _: self.end(Exit.CRASH),
+                needed_by_others=True,
                 on_turn=self._after_turn,
                 on_traces=self._trace.add,
                 answers={StoryRequest: self._tell_story},

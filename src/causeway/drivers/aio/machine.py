@@ -53,6 +53,7 @@ class MachineDriver:
         machine: Machine,
         *,
         on_crash: Callable[[BaseException], None],
+        needed_by_others: bool = False,
         on_turn: Callable[[], None] | None = None,
         on_traces: Callable[[list[TraceRecord]], None] | None = None,
         answers: Mapping[type, Answer] | None = None,
@@ -63,6 +64,8 @@ class MachineDriver:
         """Calls of `handle` so far."""
         self._machine = machine
         self._on_crash = on_crash
+        self._needed_by_others = needed_by_others
+        """More than one party depends on the machine: a bug about one of them must not end it."""
         self._on_turn = on_turn
         self._on_traces = on_traces
         self._answers = answers
@@ -320,9 +323,9 @@ class MachineDriver:
             connection.size += len(first) + len(body)
 
     def _oversized(self, connection: Connection, what: str) -> None:
-        """A bug of ours. One asked for by whoever dialled us costs that connection only; others may need us."""
+        """A bug of ours, or the echo of a peer's absurdity: it costs that connection only, if others need us."""
         reason = f"a frame over its bound was to be sent, {what}"
-        if connection.number % 2:
+        if connection.number % 2 and not self._needed_by_others:
             raise LocalProtocolError(reason)
         log.error("a bug in Causeway: closed the connection of %s: %s", connection.remote, reason)
         self._drop(connection)

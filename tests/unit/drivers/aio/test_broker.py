@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
-from causeway.core.effects import Effects, Persist, Send
-from causeway.core.events import DriverEvent, LeaveRequested, Opened, Persisted, Received
+from causeway.core.effects import Dial, Effects, Persist, Send
+from causeway.core.events import Closed, DriverEvent, LeaveRequested, Opened, Persisted, Received
 from causeway.core.messages import Goodbye, Ping, Pong, StoryReply, StoryRequest
 from causeway.drivers.aio import broker as broker_module
 from causeway.drivers.aio.broker import BrokerDriver
@@ -258,4 +258,22 @@ async def test_one_connection_too_many_is_told_so(monkeypatch: pytest.MonkeyPatc
         wires[0].send(Ping(1))
         assert (await wires[0].receive())[0] == Pong(1)
         for wire in (*wires, extra):
+            await wire.close()
+
+
+async def test_broker_outlives_a_frame_over_its_bound_for_a_broker_it_dialled() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as peer:
+
+        def rule(event: DriverEvent, effects: Effects) -> None:
+            if isinstance(event, Received):
+                effects.dials.append(Dial(3, *peer.getsockname()[:2]))
+            elif isinstance(event, Opened) and event.conn == 3:
+                effects.sends += [Send(3, Pong(1), bytes(17 << 20)), Send(2, Pong(2))]
+
+        async with Hall(rule=rule) as hall:
+            wire = await dial(hall.port)
+            wire.send(Ping(0))
+            assert await wire.receive() == (Pong(2), b"")
+            await wait_until(lambda: hall.machine.events(Closed))
+            assert hall.machine.events(Closed)[0].conn == 3
             await wire.close()

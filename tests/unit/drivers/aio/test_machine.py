@@ -330,3 +330,25 @@ async def test_frame_over_its_bound_costs_the_connection_it_was_for_and_no_other
         assert not stage.crashes
         await wire.close()
         await other.close()
+
+
+@pytest.mark.parametrize("needed_by_others", [True, False])
+async def test_frame_over_its_bound_for_a_broker_we_dialled_ends_the_machine_only_if_nobody_else_needs_it(
+    *, needed_by_others: bool
+) -> None:
+    def rule(event: DriverEvent, effects: Effects) -> None:
+        if isinstance(event, Received):
+            effects.sends += [Send(3, Pong(1), bytes(17 * 1024 * 1024)), Send(5, Pong(2))]
+
+    machine, crashes = StageMachine(rule), list[BaseException]()
+    driver = MachineDriver(machine, on_crash=crashes.append, needed_by_others=needed_by_others)
+    link, _ = await connect(driver, 3)
+    _, other = await connect(driver, 5)
+    link.data_received(encode_frame(Ping(0)))
+    if needed_by_others:
+        assert not crashes
+        assert other.written == [encode_frame(Pong(2))]
+        await wait_until(lambda: machine.events(Closed))
+        assert [event.conn for event in machine.events(Closed)] == [3]
+    else:
+        assert "over its bound" in str(crashes[0])
