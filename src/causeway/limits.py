@@ -88,7 +88,7 @@ LOOK_BYTES: Final = 1 * MIB
 """Rows read at once for a browse, or to find what has expired on disk; a larger row is read alone."""
 
 STATUS_ENTRIES_MAX: Final = 2_000
-"""Mailboxes or clients listed in one status; it says how many more there are."""
+"""Mailboxes, clients or brokers in one status, which says how many it left out; mailboxes can be asked on."""
 
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from causeway.config import BrokerConfig
 from causeway.core.effects import Effects, Send
@@ -27,15 +28,16 @@ DEADLINES_MAX = 6
 class LoneBroker:
     """A founder with a memory store. Every frame it sends must fit; a dialled connection never comes up."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.store = MemoryStore(lambda: ME.store)
         self.store.open()
-        config = BrokerConfig(name=ME.name, port=ME.port, founder=True)
+        config = BrokerConfig(name=ME.name, port=ME.port, founder=True, **settings)
         self.node = Node(config, ME, 1, random.Random(1))
         self.now = 10**18
         self.events: deque[DriverEvent] = deque()
         self.said: list[Message] = []
         """To the client, beside signs of life."""
+        self.bodies: list[bytes] = []
         self._conn = 0
         self._open: dict[int, str] = {}
         self._happen()
@@ -112,3 +114,4 @@ class LoneBroker:
             assert len(head) + len(send.body) <= FRAME_BYTES_MAX
             if self._open.get(send.conn) == "client" and not isinstance(send.head, Ping):
                 self.said.append(send.head)
+                self.bodies.append(send.body)

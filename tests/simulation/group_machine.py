@@ -131,7 +131,7 @@ class GroupMachine:
         return min((at for at in found if at is not None), default=None)
 
     def statistics(self) -> dict[str, object]:
-        return {"groups": self.groups.statistics()}
+        return {"groups": self.groups.listing().entries}
 
     def _on_event(self, turn: Turn, event: DriverEvent) -> None:
         links = self.links

@@ -46,7 +46,7 @@ from causeway.core.mail.desk import Desk
 from causeway.core.messages import GroupMessage, Leave, MailMessage, Message, OverlayMessage, StatusReply, StatusRequest
 from causeway.core.overlay.overlay import Overlay
 from causeway.errors import Code
-from causeway.limits import INTERNAL_HOPS_MAX
+from causeway.limits import INTERNAL_HOPS_MAX, STATUS_ENTRIES_MAX
 from causeway.store.base import LOCAL, Page, Put
 from causeway.types import Instant, Peer
 
@@ -167,7 +167,11 @@ class Node:
         match event:
             case ClientMessage():
                 if isinstance(event.head, StatusRequest):
-                    turn.send(event.conn, StatusReply(event.head.token), msgspec.json.encode(self.statistics()))
+                    turn.send(
+                        event.conn,
+                        StatusReply(event.head.token),
+                        msgspec.json.encode(self.statistics(event.head.after)),
+                    )
                 else:
                     self._desk.on_client_message(turn, event)
             case PeerMessage():
@@ -303,9 +307,11 @@ class Node:
             self._remembered = now
             self._groups.keep(turn, Put(LOCAL, _ME, 0, msgspec.msgpack.encode(now)))
 
-    def statistics(self) -> dict[str, object]:
-        """What is going on, as plain data for people and programs."""
+    def statistics(self, after: str = "") -> dict[str, object]:
+        """What is going on, as plain data for people and programs; mailboxes from the name after `after` on."""
         root = self._groups.directory.root
+        groups = self._groups.listing(after)
+        peers = sorted(p.name for p in self._links.up())
         return {
             "broker": self.config.name,
             "id": self.me.id.hex(),
@@ -314,7 +320,8 @@ class Node:
             "active": self._overlay.active,
             "cluster": self._overlay.cluster,
             "durability": self.config.durability,
-            "peers": sorted(p.name for p in self._links.up()),
+            "peers": peers[:STATUS_ENTRIES_MAX],
+            "peers_truncated": max(0, len(peers) - STATUS_ENTRIES_MAX),
             "leaves": len(self._overlay.leaf_set()),
             "root": None
             if root is None
@@ -323,6 +330,8 @@ class Node:
                 "owner": next((m.peer.name for m in root.members if m.peer.id == root.owner), ""),
                 "members": [m.peer.name for m in root.members],
             },
-            "groups": self._groups.statistics(),
-            **self._desk.statistics(),
+            "groups": groups.entries,
+            "groups_truncated": groups.left_out,
+            "next": groups.next,
+            **self._desk.statistics(groups.keys),
         }

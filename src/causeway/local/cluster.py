@@ -104,7 +104,7 @@ class ProcessCluster:
         deadline = time.monotonic() + seconds_max
         expected = [entry for entry in self.run.brokers if entry.process is not None]
         while True:
-            reports = await self.reports()
+            reports = await self.reports(whole=False)
             if seen is not None:
                 seen(reports)
             if not expected or settled(reports, len(expected)):
@@ -119,24 +119,24 @@ class ProcessCluster:
             self.run.formed = True
             self._save()
 
-    async def reports(self) -> dict[str, dict[str, Any]]:
-        """The status of every broker that answers, by name."""
+    async def reports(self, *, whole: bool = True) -> dict[str, dict[str, Any]]:
+        """The status of every broker that answers, by name; not `whole`: perhaps not all of their mailboxes."""
         found: dict[str, dict[str, Any]] = {}
 
         async def ask(name: str) -> None:
             try:
-                found[name] = await self.status(name)
+                found[name] = await self.status(name, whole=whole)
             except CausewayError:
                 return
 
         await asyncio.gather(*(ask(entry.name) for entry in self.running()))
         return found
 
-    async def status(self, name: str) -> dict[str, Any]:
+    async def status(self, name: str, *, whole: bool = True) -> dict[str, Any]:
         """What one broker says about itself."""
         entry = self.entry(name)
         async with Probe(entry.host, entry.port) as probe:
-            return await probe.status()
+            return await probe.status(whole=whole)
 
     async def restart(self, name: str, seconds_max: float = START_SECONDS_MAX) -> None:
         """Start one broker again, on its port and its data."""

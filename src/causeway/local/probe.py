@@ -34,6 +34,8 @@ from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
 PROBE_SECONDS_MAX: Final = 3.0
+PAGES_MAX: Final = 1_000
+"""Answers gathered for one status: more than a broker has mailboxes for; one that never ends is not heard for ever."""
 _READ_BYTES: Final = 65_536
 
 
@@ -74,9 +76,20 @@ class Probe:
     ) -> None:
         await self._close()
 
-    async def status(self) -> dict[str, Any]:
-        """The broker's own statistics."""
-        _reply, body = await self._ask(StatusRequest(1), StatusReply)
+    async def status(self, *, whole: bool = True) -> dict[str, Any]:
+        """The broker's own statistics; not `whole`: only what one answer holds (the directory's group is in it)."""
+        report = await self._status("")
+        after, asked_on = report.get("next"), 0
+        while whole and isinstance(after, str) and asked_on < PAGES_MAX:
+            page = await self._status(after)
+            for part in ("groups", "mailboxes"):
+                report[part] = [*report.get(part, []), *page.get(part, [])]
+            report["groups_truncated"], report["next"] = page.get("groups_truncated", 0), page.get("next")
+            after, asked_on = page.get("next"), asked_on + 1
+        return report
+
+    async def _status(self, after: str) -> dict[str, Any]:
+        _reply, body = await self._ask(StatusRequest(1, after), StatusReply)
         try:
             return msgspec.json.decode(body, type=dict[str, Any])
         except msgspec.MsgspecError as error:

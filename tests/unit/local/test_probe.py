@@ -23,6 +23,8 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
+from causeway.local import probe as probe_module
+from causeway.local.health import not_handed_over, settled
 from causeway.local.probe import Probe
 from causeway.trace import Step, TraceRecord
 from causeway.types import Peer, key_of
@@ -65,6 +67,45 @@ async def test_probe_reads_status_and_neighbours() -> None:
         assert await probe.status() == {"broker": "a", "active": True}
         assert probe.peer == ME
         assert probe.others == (OTHER,)
+
+
+def _paged(head: Message) -> bytes:
+    """A broker with three mailboxes that shows one at a time, and the directory's group with the first."""
+    if not isinstance(head, StatusRequest):
+        return WELCOME if isinstance(head, Hello) else b""
+    number = int(head.after or 0) + 1
+    groups = [{"name": "causeway/root", "members": ["a"]}] if number == 1 else []
+    report = {
+        "active": True,
+        "groups": [*groups, {"name": str(number), "members": ["a"]}],
+        "mailboxes": [{"name": str(number)}],
+        "groups_truncated": 3 - number,
+        "next": str(number) if number < 3 else None,
+    }
+    return encode_frame(StatusReply(1), msgspec.json.encode(report))
+
+
+async def test_probe_asks_on_until_it_has_all_mailboxes() -> None:
+    async with scripted_broker(_paged) as port, Probe("127.0.0.1", port) as probe:
+        report = await probe.status()
+    assert [group["name"] for group in report["groups"]] == ["causeway/root", "1", "2", "3"]
+    assert [box["name"] for box in report["mailboxes"]] == ["1", "2", "3"]
+    assert (report["groups_truncated"], report["next"]) == (0, None)
+    assert not_handed_over("a", report, {"b": {}}) == ["1", "2", "3", "causeway/root"]
+
+
+async def test_one_answer_is_enough_to_tell_whether_a_cluster_is_settled() -> None:
+    async with scripted_broker(_paged) as port, Probe("127.0.0.1", port) as probe:
+        report = await probe.status(whole=False)
+    assert (len(report["mailboxes"]), report["groups_truncated"]) == (1, 2)
+    assert settled({"a": report}, 1)
+
+
+async def test_probe_does_not_listen_for_ever_to_a_status_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_module, "PAGES_MAX", 5)
+    reply = encode_frame(StatusReply(1), b'{"groups": [{"name": "a"}], "next": "a"}')
+    async with scripted_broker(_polite({StatusRequest: reply})) as port, Probe("127.0.0.1", port) as probe:
+        assert len((await probe.status())["groups"]) == 6
 
 
 async def test_probe_reads_a_story() -> None:

@@ -14,19 +14,14 @@ from causeway.core.deadlines import Alarm
 from causeway.core.events import PageLoaded
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
+from causeway.core.groups.listing import Listing, listing
 from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_interval
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import (
-    Tenure,
-    described,
-    is_quorum,
-    majority,
-    member_of,
-)
+from causeway.core.groups.state import Group, Tenure, described, is_quorum, majority, member_of
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Accept,
@@ -377,13 +372,14 @@ class Groups:
         elif what == "page":
             turn.tell(PageLoaded(key, token, page.rows, page.next))
 
-    def statistics(self) -> list[dict[str, object]]:
-        """One entry per group we are a member of."""
+    def listing(self, after: str = "") -> Listing:
+        """The groups we are a member of, those whose names come after `after`."""
         lost, may_append = self._loading.lost, self._replication.may_append
-        return [
-            described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0))
-            for g in self._r.groups.values()
-        ]
+
+        def describe(g: Group) -> dict[str, object]:
+            return described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0))
+
+        return listing(self._r.groups.values(), after, describe)
 
 
 def _mark(tenure: Tenure) -> bytes:

@@ -6,6 +6,7 @@ Must not know: the ring, epochs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from causeway.config import BrokerConfig
@@ -370,13 +371,11 @@ class Desk:
                 turn.send(conn, outcome)
         self._office.flush(turn)
 
-    def statistics(self) -> dict[str, object]:
-        """Mail, for people; lists end somewhere, so that the whole fits a frame."""
-        mailboxes = self._office.statistics()
+    def statistics(self, groups: Iterable[Key]) -> dict[str, object]:
+        """Mail, for people: of these mailboxes those we own. Lists end somewhere, so that the whole fits a frame."""
         clients = sorted(name for name, _ in self._clients)
         return {
-            "mailboxes": mailboxes[:STATUS_ENTRIES_MAX],
-            "mailboxes_truncated": max(0, len(mailboxes) - STATUS_ENTRIES_MAX),
+            "mailboxes": self._office.statistics(groups),
             "outbox": self._outbox.statistics(),
             "clients": clients[:STATUS_ENTRIES_MAX],
             "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),

@@ -7,7 +7,7 @@ Stimuli: batches, consumers, committed operations, ownership won and lost, time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -391,6 +391,6 @@ class Office:
         elif done is not None:
             done(turn)
 
-    def statistics(self) -> list[dict[str, object]]:
-        """One entry per owned mailbox."""
-        return [described(box.mailbox) for box in self.boxes.values()]
+    def statistics(self, groups: Iterable[Key]) -> list[dict[str, object]]:
+        """One entry for each of these mailboxes that we own."""
+        return [described(self.boxes[group].mailbox) for group in groups if group in self.boxes]

@@ -301,10 +301,12 @@ class StatusRequest(msgspec.Struct, frozen=True, array_like=True, tag=90):
     """What is going on?"""
 
     token: int
+    after: str = ""
+    """Show mailboxes whose names come after this one: `next` of the answer before."""
 
 
 class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag=91):
-    """JSON in the body."""
+    """JSON in the body; its `next` says where to ask on when not all mailboxes did fit."""
 
     token: int
 

@@ -156,7 +156,7 @@ def test_connection_that_is_no_client_any_more_is_not_heard(stage: Stage) -> Non
     head = ours(1)
     assert stage.hears(head, body_of(head), conn=44) == []
     assert stage.links.refused == []
-    assert stage.desk.statistics()["deposits"] == 0
+    assert stage.desk.statistics([])["deposits"] == 0
 
 
 @pytest.mark.parametrize("head", [Accepted("a", 1, NAME, 1, 1, 1), TxAsk("a", 1, 1, 1, NAME, b""), Attached(NAME, 1)])
@@ -288,10 +288,10 @@ def test_client_that_is_gone_is_forgotten_with_its_copies(stage: Stage) -> None:
     stage.groups.know(NAME, OTHER)
     head = ours(1)
     stage.hears(head, body_of(head))
-    assert stage.desk.statistics()["clients"] == ["app"]
+    assert stage.desk.statistics([])["clients"] == ["app"]
     turn = at()
     stage.desk.on_client_gone(turn, CONN)
-    assert stage.desk.statistics()["clients"] == []
+    assert stage.desk.statistics([])["clients"] == []
     assert heads(stage.hears_broker(Accepted(*APP, NAME, 1, 1, 1)), CONN) == []
 
 
@@ -629,7 +629,7 @@ def test_dead_letters_leave_for_their_mailbox_and_are_settled_when_it_has_them()
     assert (burial.dest, burial.first) == (f"dead/{NAME}", 1)
     stage.hears_broker(Accepted(NAME, burial.incarnation, burial.dest, burial.stream, 1, 1))
     stage.commit()
-    (entry,) = stage.desk.statistics()["mailboxes"]  # type: ignore[misc]
+    (entry,) = stage.desk.statistics([KEY])["mailboxes"]  # type: ignore[misc]
     assert entry["stored"] == 0
 
 
@@ -649,7 +649,7 @@ def test_page_is_handed_to_the_office(stage: Stage) -> None:
     stage.desk.on_page(at(), PageLoaded(KEY, 7, [], None))
     stage.own(NAME)
     stage.desk.on_page(at(), PageLoaded(KEY, 7, [], None))
-    assert stage.desk.statistics()["mailboxes"]
+    assert stage.desk.statistics([KEY])["mailboxes"]
 
 
 def test_drained_connection_gets_what_it_missed(stage: Stage) -> None:
@@ -669,9 +669,10 @@ def test_drained_connection_gets_what_it_missed(stage: Stage) -> None:
 def test_status_lists_end_somewhere_and_say_how_much_is_left_out(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("causeway.core.mail.desk.STATUS_ENTRIES_MAX", 2)
     assert STATUS_ENTRIES_MAX > 2
-    for name in ("a", "b", "c"):
-        stage.own(name)
-    found = stage.desk.statistics()
-    assert len(found["mailboxes"]) == 2  # type: ignore[arg-type]
-    assert found["mailboxes_truncated"] == 1
-    assert found["clients_truncated"] == 0
+    stage.own(NAME)
+    for conn, name in enumerate(("a", "b", "c"), 10):
+        stage.links.clients[conn] = (name, 1)
+        stage.hears(Attach(NAME, 1, 10), conn=conn)
+    found = stage.desk.statistics([KEY, key_of("x")])
+    assert len(found["mailboxes"]) == 1, "of those asked for, what we own"  # type: ignore[arg-type]
+    assert (found["clients"], found["clients_truncated"]) == (["a", "b"], 1)
