@@ -135,7 +135,19 @@ SEEN_RANGES_MAX: Final = 4096
 """Gaps remembered per stream of unordered messages before the oldest are forgotten."""
 
 SEEN_INCARNATIONS_MAX: Final = 64
-"""Incarnations of one source remembered per mailbox; the least recently used is forgotten."""
+"""Incarnations of one source remembered per mailbox; the least recently used is forgotten (ADR 0006)."""
+
+SEEN_STREAMS_MAX: Final = 65_536
+"""Streams (source, incarnation, class) a mailbox remembers, 50 MB; if none can be forgotten, new ones are refused."""
+
+SEEN_SECONDS_MIN: Final = 7 * 24 * 3600
+"""A stream that sent nothing for so long may be forgotten: a sender with kept state comes back within a week."""
+
+SEEN_SECONDS_MIN_CROWDED: Final = 600
+"""The same in a mailbox at its bound of streams: no sender without kept state repeats itself for so long."""
+
+SEEN_FORGOTTEN_MAX: Final = 1024
+"""Streams forgotten at once: their rows go with the operation that found them, which must fit a frame."""
 
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""

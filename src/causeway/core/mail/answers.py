@@ -25,6 +25,8 @@ class Verdict(enum.IntEnum):
     """Something before it is missing: ask for everything after id `after`."""
     FULL = 3
     """The mailbox has reached its bound."""
+    CROWDED = 4
+    """The mailbox remembers as many streams as it may, and this one is new."""
 
 
 class Admission(msgspec.Struct, frozen=True, gc=False):

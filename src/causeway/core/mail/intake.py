@@ -26,6 +26,7 @@ _EXPRESS = int(ServiceClass.EXPRESS)
 _COMMITTED = int(ServiceClass.COMMITTED)
 _NEW = Admission(Verdict.NEW)
 _FULL = Admission(Verdict.FULL)
+_CROWDED = Admission(Verdict.CROWDED)
 
 
 class Intake:
@@ -81,7 +82,7 @@ class Intake:
         return number >= self.fresh_from
 
     # Admission -------------------------------------------------------------------------------------------------
-    def admit(self, deposit: Deposit, size: int) -> Admission:
+    def admit(self, deposit: Deposit, size: int, now: Instant) -> Admission:
         """Whether a batch is new, seen, too early or too much."""
         stream = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
         first, last = deposit.first, deposit.first + deposit.count - 1
@@ -103,6 +104,8 @@ class Intake:
             return Admission(Verdict.DUPLICATE, pending=True, seq=waits_for)
         if self.is_full(size):
             return _FULL
+        if stream is None and self.seen.is_crowded(now, rows=True):
+            return _CROWDED
         return Admission(Verdict.NEW, skip) if skip else _NEW
 
     def is_full(self, size: int) -> bool:
@@ -121,7 +124,7 @@ class Intake:
     # Storing ---------------------------------------------------------------------------------------------------
     def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int) -> list[Write]:
         """The rows of a batch that takes the numbers from `seq` on."""
-        stream, forgotten = self._use(deposit.source, deposit.incarnation, deposit.stream)
+        stream, forgotten = self._use(deposit.source, deposit.incarnation, deposit.stream, now)
         assert not self.passing or all(number < VOLATILE_FROM for number in stream.pending), "unpass() comes first"
         batch = self._batch(deposit, body, seq, now, skip, stream=stream)
         writes = self._enter(batch, stream)
@@ -134,7 +137,9 @@ class Intake:
         self, tx: TxId, origin: bytes, sends: Sequence[PreparedSend], seq: int, now: Instant
     ) -> tuple[list[Write], list[StoredBatch]]:
         """The rows of what a transaction sends, in one operation at `seq`."""
-        stream, forgotten = self._use(tx.source, tx.incarnation, _COMMITTED)
+        if not sends:
+            return [], []  # nothing is numbered: no stream begins
+        stream, forgotten = self._use(tx.source, tx.incarnation, _COMMITTED, now)
         writes: list[Write] = []
         batches: list[Batch] = []
         number = seq
@@ -162,9 +167,8 @@ class Intake:
             stream.admit(info.first, info.last)
             batches.append(batch)
             number += send.count
-        if batches:
-            writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
-            self._wait(seq, batches)
+        writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
+        self._wait(seq, batches)
         return writes + forgotten, [batch.info for batch in batches]
 
     def committed(self, seq: int) -> StoredBatch | None:
@@ -220,11 +224,14 @@ class Intake:
                 self.pending_count += batch.open
                 self.pending_bytes += len(batch.info.body)
 
-    def _use(self, source: str, incarnation: int, stream: int) -> tuple[AdmittedStream, list[Write]]:
+    def _use(self, source: str, incarnation: int, stream: int, now: Instant) -> tuple[AdmittedStream, list[Write]]:
+        """The stream, and the rows of others forgotten for it. A row with the latest counters goes with them."""
         found, new = self.seen.use(source, incarnation, stream)
-        if not new:
-            return found, []
-        return found, [Delete(self._group, key) for key in self.seen.forget(source, self._is_busy)]
+        found.used = now
+        keys = self.seen.make_room(now, found, rows=True)
+        if new:
+            keys += self.seen.forget(source, self._is_busy)
+        return found, [Delete(self._group, key) for key in keys] if keys else []
 
     def _is_busy(self, stream: AdmittedStream) -> bool:
         """Whether a batch of the stream may still be in the mailbox."""
@@ -279,17 +286,20 @@ class Intake:
             if not missing:
                 return 0
             skip = missing[0][0] - first
+        if known is None and self.seen.is_crowded(now, rows=False):
+            return None
         held = self._contents.volatile_bytes
         if held and held + len(body) > self._config.volatile_bytes_max:
             return None
         stream, new = self.seen.use(deposit.source, deposit.incarnation, deposit.stream)
+        stream.used = now
+        self.seen.make_room(now, stream, rows=False)
         if new:
             self.seen.forget(deposit.source, self._is_bound)
         number = self._volatile_next
         self._volatile_next += deposit.count
         batch = self._batch(deposit, body, number, now, skip, stream=stream)
         stream.admit(first, last)
-        stream.used = now
         if deposit.stream == _EXPRESS:
             batch.stream = None
             stream.last = number + batch.count - 1

@@ -136,9 +136,13 @@ class Mailbox:
         return dead, None
 
     # Sending ---------------------------------------------------------------------------------------------------
-    def admit(self, deposit: Deposit, size: int = 0) -> Admission:
+    def admit(self, deposit: Deposit, size: int = 0, now: Instant = 0) -> Admission:
         """What to do with a recoverable or transactional batch of `size` bytes; changes nothing."""
-        return self._intake.admit(deposit, size)
+        return self._intake.admit(deposit, size, now)
+
+    def is_crowded(self, now: Instant) -> bool:
+        """Whether nobody may send express who has not sent before: too many senders are remembered."""
+        return self._intake.seen.is_crowded(now, rows=False)
 
     def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int = 0) -> list[Write]:
         """The operation at `seq` that stores what `admit` found new; it takes deposit.count - skip numbers.
@@ -158,7 +162,7 @@ class Mailbox:
     def hold(self, deposit: Deposit, body: bytes, now: Instant) -> int | None:
         """Keep an express batch in memory, or let another one pass (after `admit` said NEW and `can_pass`).
 
-        Answers its number, 0 when everything in it is a duplicate, None when it does not fit into memory.
+        Answers its number, 0 when everything in it is a duplicate, None when it does not fit into memory or is crowded.
         """
         return self._intake.hold(deposit, body, now)
 
@@ -324,9 +328,9 @@ class Mailbox:
         return self._contents.next_expiry()
 
     # Transactions ----------------------------------------------------------------------------------------------
-    def obstacle(self, tx: TxPrepare, size: int) -> tuple[Code, str] | None:
+    def obstacle(self, tx: TxPrepare, size: int, now: Instant = 0) -> tuple[Code, str] | None:
         """Why a part with `size` bytes of sends cannot be prepared; None when it can or is."""
-        return self._participant.obstacle(tx, size)
+        return self._participant.obstacle(tx, size, now)
 
     def prepare(self, tx: TxPrepare, body: bytes, seq: int, now: Instant) -> list[Write]:
         """The operation at `seq` that holds a transaction's part; `body` has the bodies of its sends in a row.

@@ -119,15 +119,14 @@ class Office:
         if head.stream == ServiceClass.EXPRESS:
             number = mailbox.hold(head, body, turn.now)
             if number is None:
-                detail = f"mailbox {mailbox.name!r} holds its maximum in memory"
-                self._replies.reject(turn, head, Code.MAILBOX_FULL, detail)
+                self._replies.refuse(turn, head, crowded=mailbox.is_crowded(turn.now))
                 return True
             self._replies.accept(turn, head)
             self._dirty[group] = None
             return True
         if not self._groups.serving(group):
             return False
-        admission = mailbox.admit(head, len(body))
+        admission = mailbox.admit(head, len(body), turn.now)
         verdict = admission.verdict
         if verdict == Verdict.NEW:
             self._take(turn, box, head, body, admission.skip)
@@ -141,7 +140,7 @@ class Office:
             resend = Resend(head.source, head.incarnation, head.dest, head.stream, admission.after)
             self._courier.answer(turn, head.origin, resend)
         else:
-            self._replies.reject(turn, head, Code.MAILBOX_FULL, f"mailbox {mailbox.name!r} has reached its bound")
+            self._replies.refuse(turn, head, crowded=verdict == Verdict.CROWDED)
         return True
 
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:

@@ -14,6 +14,7 @@ from causeway.core.mail.intake import Intake
 from causeway.core.mail.rows import PreparedRow, PreparedSend, TxId, encode, prepared_key
 from causeway.core.messages import TxPrepare
 from causeway.errors import Code
+from causeway.limits import SEEN_STREAMS_MAX
 from causeway.store.base import Delete, Put, Write
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 
@@ -62,7 +63,7 @@ class Participant:
                 del self._pending[tx]
                 return
 
-    def obstacle(self, tx: TxPrepare, size: int) -> tuple[Code, str] | None:
+    def obstacle(self, tx: TxPrepare, size: int, now: Instant) -> tuple[Code, str] | None:
         """Why a part cannot be held, None when it can (or is)."""
         txid = TxId(tx.source, tx.incarnation, tx.number, tx.attempt)
         if txid in self._held:
@@ -72,6 +73,9 @@ class Participant:
             return Code.ABORTED, f"attempt {rival.attempt} of this transaction has begun"
         if size and self._intake.is_full(size):
             return Code.MAILBOX_FULL, f"{tx.mailbox} has reached its bound of stored bytes"
+        seen = self._intake.seen
+        if tx.sends and seen.is_crowded(now, rows=True) and seen.find(tx.source, tx.incarnation, _COMMITTED) is None:
+            return Code.OVERLOADED, f"{tx.mailbox} remembers {SEEN_STREAMS_MAX} streams of senders, its limit"
         mine = self._held[rival].locks if rival is not None else ()
         for part in tx.settles:
             for first, last in part.spans:

@@ -35,7 +35,7 @@ class Parts:
     def prepare(self, turn: Turn, box: Box, head: TxPrepare, body: bytes) -> None:
         """Hold a part ready, invisible."""
         mailbox = box.mailbox
-        obstacle = mailbox.obstacle(head, len(body))
+        obstacle = mailbox.obstacle(head, len(body), turn.now)
         if obstacle is not None:
             self._courier.answer(turn, head.origin, _prepared(head, *obstacle))
             return

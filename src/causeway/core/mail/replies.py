@@ -12,7 +12,7 @@ from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Confirmed, Deposit, Message, Rejected
 from causeway.core.ports import Courier
 from causeway.errors import Code
-from causeway.limits import ID_MAX, NAME_BYTES_MAX
+from causeway.limits import ID_MAX, NAME_BYTES_MAX, SEEN_SECONDS_MIN_CROWDED, SEEN_STREAMS_MAX
 from causeway.trace import Step
 from causeway.types import Flag, ServiceClass
 
@@ -45,6 +45,21 @@ class Replies:
         """Say why a batch is not acknowledged."""
         self._tracer.deposit(turn, Step.REFUSED, head, code.name.lower())
         self._courier.answer(turn, head.origin, rejected(head, code, detail))
+
+    def refuse(self, turn: Turn, head: Deposit, *, crowded: bool) -> None:
+        """A batch finds no room in its mailbox."""
+        code = Code.MAILBOX_FULL
+        if crowded:
+            code = Code.OVERLOADED
+            detail = (
+                f"source={head.source!r}: mailbox {head.dest!r} remembers {SEEN_STREAMS_MAX} streams of senders, its "
+                f"limit; send under a name that it knows, or in {SEEN_SECONDS_MIN_CROWDED} s"
+            )
+        elif head.stream == ServiceClass.EXPRESS:
+            detail = f"mailbox {head.dest!r} holds its maximum in memory"
+        else:
+            detail = f"mailbox {head.dest!r} has reached its bound"
+        self.reject(turn, head, code, detail)
 
     def confirm(self, turn: Turn, box: Box, pieces: Sequence[Piece]) -> None:
         """Settled by the application: acknowledge what only passed, confirm what was stored and asked for it."""

@@ -1,23 +1,34 @@
-"""Which ids were admitted: exact sets per stream, and their bound per source.
+"""Which ids were admitted: exact sets per stream, and their bounds per source and per mailbox.
 
 Owns: duplicate suppression (PBM section 2.4, corrected: it never asks whether the mailbox is empty).
 Must not know: batches, consumers, rows of anything else.
 
 Forgetting is always on the safe side: a forgotten id may be admitted again (the application suppresses it by id),
-an id of an unordered stream that was never admitted is never taken for a duplicate.
+an id of an unordered stream that was never admitted is never taken for a duplicate. When a stream may be forgotten, and
+what that means for exactly once: ADR 0006.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable
 
 from causeway.core.mail.rows import SeenRow, seen_key, stream_of
-from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
+from causeway.limits import (
+    SEEN_FORGOTTEN_MAX,
+    SEEN_INCARNATIONS_MAX,
+    SEEN_RANGES_MAX,
+    SEEN_SECONDS_MIN,
+    SEEN_SECONDS_MIN_CROWDED,
+    SEEN_STREAMS_MAX,
+)
 from causeway.ranges import IdSet
-from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
+from causeway.types import SECOND, VOLATILE_FROM, Instant, ServiceClass, Span
 
 ORDERED = int(ServiceClass.TRANSACTIONAL)
 STREAM_COUNT = len(ServiceClass)
+SWEEP_PAUSE = 1 * SECOND
+"""After a look for streams to forget that found none: the next look costs as much."""
 
 
 class AdmittedStream:
@@ -87,9 +98,13 @@ class AdmittedStream:
 class Seen:
     """All streams of one mailbox."""
 
-    __slots__ = ("_sources", "_streams")
+    __slots__ = ("_crowded_until", "_sources", "_streams", "_sweep_at")
 
     def __init__(self) -> None:
+        self._sweep_at = SEEN_FORGOTTEN_MAX
+        """With so many streams it is worth looking for some that may be forgotten."""
+        self._crowded_until: dict[bool, Instant] = {True: 0, False: 0}
+        """When to look for room again, with rows and without."""
         self._streams: dict[tuple[str, int, int], AdmittedStream] = {}
         self._sources: dict[str, dict[int, None]] = {}
         """Incarnations per source, least recently used first."""
@@ -136,6 +151,43 @@ class Seen:
             del incarnations[incarnation]
             excess -= 1
         return keys
+
+    def is_crowded(self, now: Instant, *, rows: bool) -> bool:
+        """Whether a stream that is not known must not begin now; `rows` as for `make_room`."""
+        return len(self._streams) >= SEEN_STREAMS_MAX and now < self._crowded_until[rows]
+
+    def make_room(self, now: Instant, heir: AdmittedStream, *, rows: bool) -> list[bytes]:
+        """Forget streams that were not used for long, when there are many; without `rows` only such as have no row.
+
+        Returns the keys of the rows that go with them; `heir`, in use now, takes over what they say of the mailbox.
+        It looks again when there are twice as many, or after a pause.
+        """
+        count = len(self._streams)
+        if count < self._sweep_at or now < self._crowded_until[rows]:
+            return []
+        crowded = count >= SEEN_STREAMS_MAX
+        before = now - (SEEN_SECONDS_MIN_CROWDED if crowded else SEEN_SECONDS_MIN) * SECOND
+        old = (s for s in self._streams.values() if s.used <= before and not s.pending)
+        idle = (s for s in old if rows or not s.written)
+        forgotten = heapq.nsmallest(SEEN_FORGOTTEN_MAX, idle, key=lambda s: s.used)
+        for stream in forgotten:
+            self._drop(stream)
+            heir.timed = heir.timed or stream.timed
+        count -= len(forgotten)
+        self._sweep_at = min(SEEN_STREAMS_MAX, max(SEEN_FORGOTTEN_MAX, 2 * count))
+        if count >= SEEN_STREAMS_MAX:
+            self._crowded_until[rows] = now + SWEEP_PAUSE
+        return [stream.key for stream in forgotten if stream.written]
+
+    def _drop(self, stream: AdmittedStream) -> None:
+        source, incarnation = stream.source, stream.incarnation
+        del self._streams[source, incarnation, stream.stream]
+        if any((source, incarnation, other) in self._streams for other in range(STREAM_COUNT)):
+            return
+        incarnations = self._sources[source]
+        del incarnations[incarnation]
+        if not incarnations:
+            del self._sources[source]
 
     def restore(self, rows: Iterable[tuple[bytes, SeenRow]]) -> None:
         """Rebuild from the rows of the group."""

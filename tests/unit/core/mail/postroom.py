@@ -159,7 +159,7 @@ class Postroom:
     def send(self, head: Deposit, size: int = 8) -> Admission:
         """A batch arrives, and is stored if it is new; nothing is committed."""
         body = body_of(head, size)
-        admission = self.mailbox.admit(head, len(body))
+        admission = self.mailbox.admit(head, len(body), self.now)
         if admission.verdict == Verdict.NEW:
             writes = self.mailbox.store(head, body, self.position, self.now, admission.skip)
             self.append(writes, head.count - admission.skip)

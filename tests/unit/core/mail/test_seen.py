@@ -1,11 +1,19 @@
-"""What a stream counts as seen, what of it is safe to write, and the bound of incarnations."""
+"""What a stream counts as seen, what of it is safe to write; how many senders a mailbox remembers (ADR 0006)."""
 
 from __future__ import annotations
 
-from causeway.core.mail.rows import SeenRow, seen_key
+from unittest.mock import ANY
+
+import pytest
+
+from causeway.core.mail import seen as seen_module
+from causeway.core.mail.mailbox import TxId, Verdict
+from causeway.core.mail.rows import SeenRow, decode_seen, seen_key, stream_of
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
-from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX
-from causeway.types import VOLATILE_FROM
+from causeway.errors import Code
+from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX, SEEN_SECONDS_MIN, SEEN_SECONDS_MIN_CROWDED
+from causeway.types import SECOND, VOLATILE_FROM
+from tests.unit.core.mail.postroom import COMMITTED, EXPRESS, Postroom, deposit, transaction
 
 
 def test_unordered_stream_keeps_a_bounded_number_of_runs_and_never_invents_an_id() -> None:
@@ -79,3 +87,109 @@ def test_seen_restores_the_order_of_use() -> None:
     assert found is not None
     assert found.ids.spans() == [(1, 5)]
     assert found.last == 5
+
+
+# In a mailbox -----------------------------------------------------------------------------------------------------
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few streams are many."""
+    monkeypatch.setattr(seen_module, "SEEN_STREAMS_MAX", 4)
+    monkeypatch.setattr(seen_module, "SEEN_FORGOTTEN_MAX", 2)
+
+
+def seen_rows(room: Postroom) -> list[str]:
+    return [stream_of(key)[0] for key in room.rows if key[:1] == b"s"]
+
+
+@pytest.mark.usefixtures("small")
+def test_streams_not_used_for_long_are_forgotten_with_their_rows_when_others_begin() -> None:
+    room = Postroom()
+    for source in ("old", "older", "used"):
+        room.stored(1, source=source)
+    room.now += SEEN_SECONDS_MIN * SECOND
+    room.stored(2, source="used")
+    room.stored(1, source="new")
+    assert seen_rows(room) == ["used", "new"]
+    assert room.send(deposit(2, source="used")).verdict == Verdict.DUPLICATE
+    assert room.send(deposit(1, source="old")).verdict == Verdict.NEW, "nobody remembers it"
+
+
+@pytest.mark.usefixtures("small")
+def test_streams_used_within_a_week_are_kept_as_long_as_the_mailbox_is_not_crowded() -> None:
+    room = Postroom()
+    for source in ("a", "b", "c"):
+        room.stored(1, source=source)
+        room.now += SEEN_SECONDS_MIN // 4 * SECOND
+    assert seen_rows(room) == ["a", "b", "c"]
+
+
+@pytest.mark.usefixtures("small")
+def test_crowded_mailbox_refuses_new_streams_and_serves_those_it_knows() -> None:
+    room = Postroom()
+    for number in range(4):
+        room.stored(1, source=f"s{number}")
+    part = transaction(sends=[deposit(1, stream=COMMITTED)])
+    for _ in range(3):
+        assert room.send(deposit(1, source="new")).verdict == Verdict.CROWDED
+        assert room.mailbox.obstacle(part, 0, room.now) == (Code.OVERLOADED, ANY)
+    assert room.send(deposit(1, source="s0")).verdict == Verdict.DUPLICATE
+    assert room.send(deposit(2, source="s0")).verdict == Verdict.NEW
+    assert len(seen_rows(room)) == 4
+
+
+@pytest.mark.usefixtures("small")
+def test_crowded_mailbox_forgets_whoever_rested_for_some_minutes_oldest_first() -> None:
+    room = Postroom()
+    for number in range(5):
+        room.stored(1, source=f"s{number}")
+        room.now += SECOND
+    room.now += SEEN_SECONDS_MIN_CROWDED * SECOND
+    room.stored(1, source="new")
+    assert seen_rows(room) == ["s2", "s3", "s4", "new"]
+
+
+@pytest.mark.usefixtures("small")
+def test_counters_of_a_mailbox_outlive_the_streams_that_carried_them() -> None:
+    room = Postroom(window_bytes=1)
+    for number in range(5):
+        room.stored(1, source=f"s{number}")
+        room.now += SEEN_SECONDS_MIN * SECOND
+    room.crash()
+    assert room.mailbox.statistics().stored_count == 5
+    assert len(seen_rows(room)) < 5
+
+
+@pytest.mark.usefixtures("small")
+def test_time_to_live_of_messages_is_known_after_their_stream_is_forgotten() -> None:
+    room = Postroom(window_bytes=1)
+    room.stored(1, source="timed", ttl=SEEN_SECONDS_MIN * SECOND * 9)
+    room.now += SEEN_SECONDS_MIN * SECOND
+    room.stored(1, source="new")
+    assert seen_rows(room) == ["new"]
+    assert decode_seen(room.rows[seen_key("new", 1, 1)].value).timed
+
+
+@pytest.mark.usefixtures("small")
+def test_express_streams_are_forgotten_and_refused_the_same_way_but_no_row_is() -> None:
+    room = Postroom()
+    room.stored(1, source="row")
+    for number in range(3):
+        assert room.hold(deposit(1, source=f"s{number}", stream=EXPRESS))
+    assert room.hold(deposit(1, source="new", stream=EXPRESS)) is None
+    assert room.mailbox.is_crowded(room.now)
+    assert room.hold(deposit(2, source="s0", stream=EXPRESS))
+    room.now += SEEN_SECONDS_MIN_CROWDED * SECOND
+    assert room.hold(deposit(1, source="new", stream=EXPRESS))
+    assert room.hold(deposit(1, source="s0", stream=EXPRESS)) != 0, "it was forgotten"
+    assert room.send(deposit(1, source="row")).verdict == Verdict.DUPLICATE
+
+
+def test_transaction_that_only_settles_begins_no_stream() -> None:
+    room = Postroom()
+    seq = room.stored(1, source="b")
+    room.prepare(transaction(settles=[(seq, seq)]))
+    room.commit()
+    room.decide(TxId("a", 1, 1, 1), committed=True)
+    room.commit()
+    assert room.mailbox.empty()
+    assert seen_rows(room) == ["b"]
