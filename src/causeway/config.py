@@ -5,7 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from causeway.errors import ConfigError
-from causeway.limits import MAILBOX_STORED_BYTES_MAX, MAILBOX_VOLATILE_BYTES_MAX, MAILBOX_WINDOW_BYTES, check_name
+from causeway.limits import (
+    MAILBOX_STORED_BYTES_MAX,
+    MAILBOX_VOLATILE_BYTES_MAX,
+    MAILBOX_WINDOW_BYTES,
+    MAILBOXES_MAX,
+    check_name,
+)
 from causeway.types import MILLISECOND, SECOND, Duration
 
 
@@ -33,6 +39,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """First wait before an unanswered message is sent again; doubles up to 8 times this."""
     migrate_after: Duration = 1 * SECOND
     """How long the ring must prefer another group before a mailbox moves there."""
+    mailboxes_max: int = MAILBOXES_MAX
+    """Of the whole cluster; what counts is the setting of the brokers that hold the directory."""
     deliveries_max: int = 5
     """A message given back so often goes to the dead-letter mailbox."""
     window_bytes: int = MAILBOX_WINDOW_BYTES
@@ -52,6 +60,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
         if self.silence < 2 * self.heartbeat:
             raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
+        if self.mailboxes_max < 1:
+            raise ConfigError("mailboxes_max", self.mailboxes_max, "must be at least 1")
         if self.deliveries_max < 1:
             raise ConfigError("deliveries_max", self.deliveries_max, "must be at least 1")
         return self

@@ -31,6 +31,7 @@ class Code(enum.IntEnum):
     EXPIRED = 10
     UNAVAILABLE = 11
     OVERLOADED = 12
+    CLUSTER_FULL = 13
 
     @classmethod
     def of(cls, value: int) -> Code:
@@ -53,6 +54,7 @@ REMEDIES: dict[Code, str] = {
     Code.EXPIRED: "give the message a longer time to live",
     Code.UNAVAILABLE: "wait for the broker or connect to another one",
     Code.OVERLOADED: "send less at once",
+    Code.CLUSTER_FULL: "use fewer mailboxes, or raise their bound; those that exist go on",
 }
 """What people are told to do."""
 

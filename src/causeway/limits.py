@@ -90,6 +90,9 @@ LOOK_BYTES: Final = 1 * MIB
 STATUS_ENTRIES_MAX: Final = 2_000
 """Mailboxes, clients or brokers in one status, which says how many it left out; mailboxes can be asked on."""
 
+MAILBOXES_MAX: Final = 100_000
+"""Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
+
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""
 

@@ -51,6 +51,12 @@ from causeway.store.base import LOCAL, Page, Put
 from causeway.types import Instant, Peer
 
 START_TOKEN = -1
+_NO_DIRECTORY = "the directory's brokers cannot be reached"
+_WHY_NOT_FOUND = {
+    int(
+        Code.CLUSTER_FULL
+    ): "mailbox: there is none of this name, and the cluster has as many as it may; use one that is"
+}
 _ME = b"n"
 """LOCAL row: what this broker knows of its cluster."""
 
@@ -237,7 +243,7 @@ class Node:
                 if config is not None:
                     self._desk.mailman.release(turn, key)
                 else:
-                    self._desk.mailman.refuse(turn, key, Code.of(code), "the directory's brokers cannot be reached")
+                    self._desk.mailman.refuse(turn, key, Code.of(code), _WHY_NOT_FOUND.get(code, _NO_DIRECTORY))
                 self._drain(turn)
         self._desk.flush(turn)
         if turn.inbox:

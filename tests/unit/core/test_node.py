@@ -10,21 +10,29 @@ from causeway.config import BrokerConfig
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Drained, DriverEvent, LeaveRequested, Loaded, Opened, Received
 from causeway.core.messages import (
+    Accepted,
     Attach,
     Attached,
+    Commit,
     Deliver,
     Deposit,
     Goodbye,
     Hello,
+    Message,
+    Moved,
+    Outcome,
+    Rejected,
+    SendPart,
     StatusReply,
     StatusRequest,
     Welcome,
 )
 from causeway.core.node import START_TOKEN, Node
+from causeway.errors import Code
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
 from causeway.wire.body import join
-from tests.property.lone_broker import LoneBroker
+from tests.property.lone_broker import CLIENT, INCARNATION, LoneBroker
 
 NOW = 1_000 * SECOND
 
@@ -144,3 +152,32 @@ def test_single_broker_that_is_told_to_leave_keeps_its_storage_and_leaves() -> N
     assert not broker.node.left
     broker.happens(LeaveRequested())
     assert broker.node.left
+
+
+def test_mailbox_above_the_bound_of_the_cluster_is_refused_to_readers_senders_and_transactions() -> None:
+    broker = LoneBroker(mailboxes_max=2)
+    payload = join([b"hello"])
+
+    def said_to(head: Message, body: bytes = b"") -> Message:
+        broker.client_says(head, body)
+        broker.pass_time()
+        return broker.said[-1]
+
+    def send(dest: str) -> Message:
+        return said_to(Deposit(CLIENT, INCARNATION, dest, 1, 1, 1, 0, 1, 4, 0), payload)
+
+    def commit(number: int, dest: str) -> Message:
+        part = SendPart(dest, 1, 1, 1, 4, 0, len(payload))
+        return said_to(Commit(CLIENT, INCARNATION, number, (part,), ()), payload)
+
+    for name in (CLIENT, "there"):
+        assert said_to(Attach(name, 1, 1)) == Attached(name, 1)
+    refused: list[object] = [said_to(Attach("more", 1, 1)), send("more"), commit(1, "more")]
+    assert [type(head) for head in refused] == [Moved, Rejected, Outcome]
+    for head in refused:
+        assert isinstance(head, Moved | Rejected | Outcome)
+        assert head.code == Code.CLUSTER_FULL
+        assert "the cluster has as many as it may" in head.detail
+    send("there")
+    assert isinstance(broker.said[-2], Accepted)  # and then it is delivered
+    assert commit(2, "there") == Outcome(CLIENT, INCARNATION, 2, True)

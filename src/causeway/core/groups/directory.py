@@ -65,7 +65,7 @@ class Directory:
         self._r = registry
         self._root = root
         self.answers: list[tuple[Key, Config | None, int]] = []
-        """Resolutions for this broker's own questions, drained by the node."""
+        """Resolutions for this broker's own questions, drained by the node: None and why there is none, or for now."""
         self._questions: dict[Key, Question] = {}
         self._reports: dict[Key, Enter] = {}
         self._entries: dict[Key, Config] = {}
@@ -153,9 +153,9 @@ class Directory:
             case Resolved():
                 if head.config is not None:
                     self._r.learn(head.group, head.config)
-                    if self._questions.pop(head.group, None) is not None:
-                        self._r.deadlines.cancel(("resolve", head.group))
-                        self.answers.append((head.group, head.config, 0))
+                if (head.config or head.code) and self._questions.pop(head.group, None) is not None:
+                    self._r.deadlines.cancel(("resolve", head.group))
+                    self.answers.append((head.group, head.config, head.code))
             case Entered():
                 report = self._reports.get(head.group)
                 if report is not None and report.config.epoch <= head.epoch:
@@ -201,6 +201,9 @@ class Directory:
             return
         if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again
+        if len(self._entries) >= self._r.settings.mailboxes_max:
+            self._r.send(turn, peer.id, Resolved(head.group, None, Code.CLUSTER_FULL))
+            return
         seq = self._root.position(ROOT)
         epoch = (seq + 1) * EPOCHS_PER_BIRTH
         members = tuple(Member(p, p.store) for p in head.candidates)

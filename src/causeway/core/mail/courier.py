@@ -30,9 +30,11 @@ from causeway.core.messages import (
     Return,
     Routed,
     Settle,
+    TxPrepare,
+    TxPrepared,
 )
 from causeway.core.ports import Groups, Links, Postable, Ring
-from causeway.errors import Code
+from causeway.errors import RETRIABLE_CODES, Code
 from causeway.limits import (
     ITEM_OVERHEAD_BYTES,
     NAMES_REMEMBERED_MAX,
@@ -205,6 +207,9 @@ class Mailman:
         head = event.head
         if isinstance(head, Deposit):
             self.reject(turn, head, code, detail)
+        elif isinstance(head, TxPrepare):
+            if code not in RETRIABLE_CODES:  # otherwise the coordinator tries again until its patience ends
+                self.decline(turn, head, code, detail)
         elif isinstance(event, ClientMessage) and isinstance(head, Commit):
             # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
             turn.send(event.conn, Moved(head.source, None, code, detail))
@@ -214,6 +219,11 @@ class Mailman:
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
         """Tell the source broker of a batch that it is not taken."""
         self.answer(turn, head.origin, rejected(head, code, detail))
+
+    def decline(self, turn: Turn, head: TxPrepare, code: Code, detail: str) -> None:
+        """Tell the coordinator of a transaction that a part cannot be held."""
+        tx = (head.source, head.incarnation, head.number, head.attempt)
+        self.answer(turn, head.origin, TxPrepared(*tx, head.mailbox, False, code, detail))
 
     def is_waiting(self, key: Key) -> bool:
         """Whether something waits for the mailbox: what comes later must not overtake it."""

@@ -300,9 +300,7 @@ class Desk:
         if isinstance(head, TxPrepare):
             fault = faults.transaction_fault(head, body)
             if fault is not None:
-                it, code = head, Code.BAD_FIELD
-                no = TxPrepared(it.source, it.incarnation, it.number, it.attempt, it.mailbox, False, code, fault)
-                self.mailman.answer(turn, head.origin, no)
+                self.mailman.decline(turn, head, Code.BAD_FIELD, fault)
             return fault is None
         return True
 

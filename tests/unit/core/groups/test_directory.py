@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.groups.directory import EPOCHS_PER_BIRTH
 from causeway.core.groups.registry import ROOT, ROOT_NAME
@@ -18,7 +20,7 @@ from causeway.core.messages import (
     Resolved,
 )
 from causeway.errors import Code
-from causeway.types import Peer
+from causeway.types import Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, config, members_of
 
 RETRY = BrokerConfig(name="x").retry
@@ -31,9 +33,9 @@ def root(*peers: Peer, epoch: int = 1) -> Config:
 ROOT_AB = root(A, B)
 
 
-def directory() -> Bench:
+def directory(**settings: int) -> Bench:
     """A owns the root with B as its only copy."""
-    bench = Bench(A, ring=(A, B), root_copies=2)
+    bench = Bench(A, ring=(A, B), root_copies=2, **settings)
     bench.feed(B, Chosen(ROOT, root(A, B)))
     bench.settle()
     bench.feed(B, Installed(ROOT, 1, 1))
@@ -189,6 +191,28 @@ def test_late_report_of_an_ended_group_does_not_enter_it_again() -> None:
     assert born(bench, D).born > first.born
 
 
+def test_group_above_the_bound_is_not_born_and_those_that_exist_are_still_found() -> None:
+    bench = directory(mailboxes_max=1)
+    found = born(bench)
+    bench.feed(D, Resolve(key_of("more"), "more", (C, D)))
+    bench.feed(D, Resolve(KEY, "orders", (C, D)))
+    assert bench.said(Resolved, to=D) == [
+        Resolved(key_of("more"), None, Code.CLUSTER_FULL),
+        Resolved(KEY, found),
+    ]
+    assert not bench.writing
+
+
+def test_group_can_be_born_again_once_another_has_ended() -> None:
+    bench = directory(mailboxes_max=1)
+    found = born(bench)
+    bench.feed(C, Enter(KEY, msgspec.structs.replace(found, epoch=found.epoch + 1, members=()), retired=True))
+    commit(bench)
+    bench.feed(D, Resolve(key_of("more"), "more", (C, D)))
+    commit(bench)
+    assert bench.said(Resolved, to=D)[-1].config is not None
+
+
 # Asking ----------------------------------------------------------------------------------------------------------
 def asker(*, knows: bool = True) -> Bench:
     bench = Bench(D, ring=(D, C, B))
@@ -212,6 +236,15 @@ def test_asker_learns_the_answer_and_stops_asking() -> None:
     bench.feed(A, Resolved(KEY, found))
     assert bench.groups.directory.answers == [(KEY, found, 0)]
     assert bench.groups.config(KEY) == found
+    bench.forget()
+    bench.pass_time(20 * RETRY)
+    assert not bench.said(Resolve)
+
+
+def test_asker_is_told_that_no_group_will_be_born_and_stops_asking() -> None:
+    bench = asker()
+    bench.feed(A, Resolved(KEY, None, Code.CLUSTER_FULL))
+    assert bench.groups.directory.answers == [(KEY, None, Code.CLUSTER_FULL)]
     bench.forget()
     bench.pass_time(20 * RETRY)
     assert not bench.said(Resolve)
