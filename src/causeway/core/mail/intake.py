@@ -44,6 +44,7 @@ class Intake:
         "pending",
         "pending_bytes",
         "pending_count",
+        "reserved_bytes",
         "seen",
     )
 
@@ -63,6 +64,8 @@ class Intake:
         """Stored batches on their way to the copies, by the number of their operation; in order."""
         self.pending_count = 0
         self.pending_bytes = 0
+        self.reserved_bytes = 0
+        """Bodies of transactions in doubt: they take their room when they commit, and cannot be refused then."""
         self.passing: dict[int, Batch] = {}
 
     def restore(self, rows: Sequence[tuple[bytes, SeenRow]]) -> tuple[int, tuple[int, int]]:
@@ -110,7 +113,7 @@ class Intake:
 
     def is_full(self, size: int) -> bool:
         """Whether `size` more bytes would pass the bound of stored messages; an empty mailbox takes any one batch."""
-        stored = self.stored_bytes()
+        stored = self.stored_bytes() + self.reserved_bytes
         return stored > 0 and stored + max(size, 1) > self._config.stored_bytes_max
 
     def stored_bytes(self) -> int:

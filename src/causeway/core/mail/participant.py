@@ -43,6 +43,7 @@ class Participant:
         """Rebuild; batches that are loaded later are locked by `locks`."""
         self._held = dict(rows)
         self._attempts = {(tx.source, tx.incarnation, tx.number): tx for tx in self._held}
+        self._intake.reserved_bytes = sum(map(_size, self._held.values()))
 
     def locks(self) -> list[Span]:
         """All locked numbers."""
@@ -71,7 +72,8 @@ class Participant:
         rival = self._rival(txid)
         if rival is not None and rival.attempt > txid.attempt:
             return Code.ABORTED, f"attempt {rival.attempt} of this transaction has begun"
-        if size and self._intake.is_full(size):
+        taken = _size(self._held[rival]) if rival is not None else 0  # the new attempt takes its place
+        if size > taken and self._intake.is_full(size - taken):
             return Code.MAILBOX_FULL, f"{tx.mailbox} has reached its bound of stored bytes"
         seen = self._intake.seen
         if tx.sends and seen.is_crowded(now, rows=True) and seen.find(tx.source, tx.incarnation, _COMMITTED) is None:
@@ -135,6 +137,7 @@ class Participant:
         ]
         row = PreparedRow(tx.origin, tuple(sends), tuple(locks))
         self._held[txid] = row
+        self._intake.reserved_bytes += _size(row)
         self._attempts[txid.source, txid.incarnation, txid.number] = txid
         self._pending[txid] = seq
         writes.append(Put(self._group, prepared_key(txid), seq, encode(row)))
@@ -164,8 +167,15 @@ class Participant:
     def _forget(self, txid: TxId) -> PreparedRow:
         self._pending.pop(txid, None)
         self._attempts.pop((txid.source, txid.incarnation, txid.number), None)
-        return self._held.pop(txid)
+        row = self._held.pop(txid)
+        self._intake.reserved_bytes -= _size(row)
+        return row
 
     def _rival(self, txid: TxId) -> TxId | None:
         """Another attempt at the same transaction."""
         return self._attempts.get((txid.source, txid.incarnation, txid.number))
+
+
+def _size(row: PreparedRow) -> int:
+    """Bytes of bodies that a part will store."""
+    return sum(len(send.body) for send in row.sends)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.mailbox import TxId
+from unittest.mock import ANY
+
+from causeway.core.mail.mailbox import TxId, Verdict
 from causeway.errors import Code
 from causeway.types import SECOND
 from tests.unit.core.mail.postroom import (
@@ -236,6 +238,30 @@ def test_obstacles_name_the_message() -> None:
     assert full is not None
     assert full[0] == Code.MAILBOX_FULL
     assert room.mailbox.obstacle(transaction(number=2, settles=[(seq + 1, seq + 2)]), 0) is None
+
+
+def test_sends_in_doubt_count_towards_the_bound_until_they_are_decided() -> None:
+    room = Postroom(stored_bytes_max=2 * len(bodies(send(1))))
+    one, two = transaction(number=2, sends=[send(2)]), transaction(number=2, sends=[send(2), send(3)])  # type: ignore[list-item]
+    prepared(room, send(1))
+    assert room.mailbox.obstacle(one, len(bodies(send(2)))) is None
+    for _ in range(2):
+        assert room.mailbox.obstacle(two, len(bodies(send(2), send(3)))) == (Code.MAILBOX_FULL, ANY)
+        assert room.send(deposit(1, 3)).verdict == Verdict.FULL
+        room.crash()
+    room.decide(TX, False)
+    assert room.send(deposit(1, 3)).verdict == Verdict.NEW
+
+
+def test_new_attempt_takes_the_room_of_the_one_it_replaces() -> None:
+    room = Postroom(stored_bytes_max=2 * len(bodies(send(1))))
+    prepared(room, send(1), send(2))
+    assert room.mailbox.obstacle(transaction(number=2, sends=[send(3)]), len(bodies(send(3)))) is not None  # type: ignore[list-item]
+    prepared(room, send(1), send(2), attempt=2)
+    assert room.send(deposit(1)).verdict == Verdict.FULL
+    room.decide(TX._replace(attempt=2), True)
+    room.commit()
+    assert room.mailbox.statistics().stored_bytes == 2 * len(bodies(send(1)))
 
 
 def test_messages_on_disk_only_cannot_be_locked_yet() -> None:
