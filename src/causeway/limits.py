@@ -46,6 +46,13 @@ TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 HEADERS_BYTES_MAX: Final = 0xFFFF
 """Headers of one message, encoded: their length is 16 bits on the wire."""
 
+TRANSACTIONS_PER_CLIENT_MAX: Final = 1024
+TRANSACTION_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
+"""Transactions of one application that are not decided yet, and what they cost in memory; one more is refused."""
+
+TRANSACTION_FAILURES_KEPT_MAX: Final = 4096
+"""Failed transactions one broker remembers: a repeated Commit that crossed its refusal must not begin anew."""
+
 DETAIL_CHARS_MAX: Final = 500
 """Of a reason that another broker gave, passed on to a client."""
 

@@ -10,6 +10,7 @@ Owns: running transactions and decisions of the mailboxes we own. Must not know:
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -32,11 +33,21 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Courier, Groups
 from causeway.errors import Code
-from causeway.limits import DECISIONS_KEPT_MAX, DETAIL_CHARS_MAX
+from causeway.limits import (
+    DECISIONS_KEPT_MAX,
+    DETAIL_CHARS_MAX,
+    ITEM_OVERHEAD_BYTES,
+    TRANSACTION_BYTES_PER_CLIENT_MAX,
+    TRANSACTION_FAILURES_KEPT_MAX,
+    TRANSACTIONS_PER_CLIENT_MAX,
+)
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import SECOND, Instant, Key
 
 DECISION = b"d"
+SPAN_COST = 128
+"""Bytes a range of numbers in a transaction costs in memory."""
+
 PREPARE_PATIENCE = 5 * SECOND
 RUNS_PER_EPOCH = 1 << 24
 
@@ -74,6 +85,7 @@ class Run:
     attempt: int
     parts: dict[str, Part]
     since: Instant
+    cost: int
     prepared: dict[str, None] = field(default_factory=dict)
     deciding: bool = False
 
@@ -89,6 +101,9 @@ class Coordinator:
         self._groups = groups
         self._courier = courier
         self._runs: dict[TxKey, Run] = {}
+        self._load: dict[Key, tuple[int, int]] = {}
+        """How many runs each application has, and their cost."""
+        self._failed: OrderedDict[TxKey, Outcome] = OrderedDict()
         self._decided: dict[TxKey, tuple[str, Decision]] = {}
         self._tickets: dict[tuple[Key, int], TxKey] = {}
         self._deadlines: Deadlines[TxKey] = Deadlines(alarm)
@@ -110,10 +125,11 @@ class Coordinator:
 
     def lose(self, group: Key) -> None:
         """Somebody else owns the mailbox: what was not decided never will be, by us."""
-        for table in (self._runs, self._decided):
+        for table in (self._runs, self._decided, self._failed):
             for key in [k for k in table if k[0] == group]:
                 del table[key]
                 self._deadlines.cancel(key)
+        self._load.pop(group, None)
         for ticket in [t for t in self._tickets if t[0] == group]:
             del self._tickets[ticket]
 
@@ -123,6 +139,9 @@ class Coordinator:
         key = (group, head.incarnation, head.number)
         if key in self._decided:
             self.outcomes.append(Outcome(head.source, head.incarnation, head.number, True))
+            return
+        if key in self._failed:
+            self.outcomes.append(self._failed[key])
             return
         if key in self._runs:
             return
@@ -134,12 +153,29 @@ class Coordinator:
         if not parts:
             self.outcomes.append(Outcome(head.source, head.incarnation, head.number, True))
             return
+        count, cost = self._load.get(group, (0, 0))
+        own = _cost(head, body)
+        if count >= TRANSACTIONS_PER_CLIENT_MAX or cost + own > TRANSACTION_BYTES_PER_CLIENT_MAX:
+            self._fail(head.source, key, Code.OVERLOADED, _overload(head.source, count, cost))
+            return
+        self._load[group] = (count + 1, cost + own)
         config = self._groups.config(group)
         assert config is not None
         self._count += 1
         attempt = config.epoch * RUNS_PER_EPOCH + self._count % RUNS_PER_EPOCH
-        run = self._runs[key] = Run(head.source, attempt, parts, turn.now)
+        run = self._runs[key] = Run(head.source, attempt, parts, turn.now, own)
         self._send(turn, key, run)
+
+    def _end(self, key: TxKey) -> Run | None:
+        """A run is over."""
+        run = self._runs.pop(key, None)
+        if run is not None:
+            count, cost = self._load[key[0]]
+            if count > 1:
+                self._load[key[0]] = (count - 1, cost - run.cost)
+            else:
+                del self._load[key[0]]
+        return run
 
     def _send(self, turn: Turn, key: TxKey, run: Run) -> None:
         """Ask every mailbox that has not promised yet."""
@@ -192,7 +228,7 @@ class Coordinator:
         key = self._tickets.pop((group, ticket), None)
         if key is None:
             return False
-        run = self._runs.pop(key, None)
+        run = self._end(key)
         if run is not None:
             self._decided[key] = (run.source, Decision(run.attempt, tuple(run.parts)))
             self.outcomes.append(Outcome(run.source, key[1], key[2], True))
@@ -261,7 +297,7 @@ class Coordinator:
             )
 
     def _abort(self, turn: Turn, key: TxKey, run: Run, code: Code, detail: str) -> None:
-        del self._runs[key]
+        self._end(key)
         self._deadlines.cancel(key)
         for mailbox in run.parts:
             self._courier.post(
@@ -270,11 +306,27 @@ class Coordinator:
         self._fail(run.source, key, code, detail)
 
     def _fail(self, source: str, key: TxKey, code: Code, detail: str) -> None:
-        self.outcomes.append(Outcome(source, key[1], key[2], False, code, detail))
+        outcome = self._failed[key] = Outcome(source, key[1], key[2], False, code, detail)
+        if len(self._failed) > TRANSACTION_FAILURES_KEPT_MAX:
+            self._failed.popitem(last=False)
+        self.outcomes.append(outcome)
 
 
 def _row_key(key: TxKey) -> bytes:
     return DECISION + key[1].to_bytes(8, "big") + key[2].to_bytes(8, "big")
+
+
+def _cost(head: Commit, body: bytes) -> int:
+    """What a transaction costs in memory while it runs, about."""
+    spans = sum(len(part.spans) for part in head.settles)
+    return len(body) + ITEM_OVERHEAD_BYTES * (len(head.sends) + len(head.settles)) + SPAN_COST * spans
+
+
+def _overload(source: str, count: int, cost: int) -> str:
+    return (
+        f"source={source!r}: {count} transactions of {cost} bytes are under way, at most {TRANSACTIONS_PER_CLIENT_MAX} "
+        f"of {TRANSACTION_BYTES_PER_CLIENT_MAX} may be; wait for the outcome of some"
+    )
 
 
 def _parts(head: Commit, body: bytes) -> dict[str, Part]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
-from causeway.core.mail.coordinator import PREPARE_PATIENCE, Coordinator
+from causeway.core.mail import coordinator as coordinator_module
+from causeway.core.mail.coordinator import PREPARE_PATIENCE, SPAN_COST, Coordinator
 from causeway.core.messages import (
     Commit,
     Config,
@@ -23,6 +25,7 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Postable
 from causeway.errors import Code
+from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.store.base import Put, Row, Write
 from causeway.types import Key, key_of
 from causeway.wire.body import join
@@ -176,6 +179,7 @@ def test_every_run_has_a_higher_attempt_and_old_answers_count_for_nothing() -> N
     coordinator.commit(Turn(0), HOME, commit(), BODY)
     old = world.take()
     coordinator.on_prepared(Turn(0), HOME, prepared(old[0], ok=False))
+    coordinator.lose(HOME)  # and won back: what failed here may have been tried elsewhere
     world.take()
     coordinator.commit(Turn(0), HOME, commit(), BODY)
     new = world.take()
@@ -272,3 +276,67 @@ def test_commit_of_an_operation_is_not_reported_after_the_mailbox_is_lost() -> N
     coordinator.lose(HOME)
     assert not coordinator.on_committed(Turn(0), HOME, world.tickets)
     assert coordinator.outcomes == []
+
+
+def test_a_repeated_commit_of_a_transaction_that_failed_hears_the_same_and_does_not_begin_anew() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
+    coordinator.on_prepared(Turn(0), HOME, prepared(world.take()[0], ok=False))
+    world.take()
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
+    assert world.take() == []
+    first, second = coordinator.outcomes
+    assert first == second
+
+
+def test_failures_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator_module, "TRANSACTION_FAILURES_KEPT_MAX", 2)
+    coordinator, world = make()
+    for number in (1, 2, 3):
+        coordinator.commit(Turn(0), HOME, commit(number), BODY[:-1])
+    coordinator.commit(Turn(0), HOME, commit(1), BODY)
+    assert len(world.take()) == 3, "the oldest was forgotten"
+    coordinator.commit(Turn(0), HOME, commit(2), BODY)
+    assert world.take() == []
+
+
+def test_transactions_under_way_of_one_application_are_bounded_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator_module, "TRANSACTIONS_PER_CLIENT_MAX", 2)
+    coordinator, world = make()
+    prepares: list[Postable] = []
+    for number in (1, 2):
+        coordinator.commit(Turn(0), HOME, commit(number), BODY)
+        prepares = world.take()
+    coordinator.commit(Turn(0), HOME, commit(3), BODY)
+    (outcome,) = coordinator.outcomes
+    assert (outcome.number, outcome.committed, outcome.code) == (3, False, Code.OVERLOADED)
+    assert outcome.detail.startswith("source='app': 2 transactions")
+    assert world.take() == []
+    coordinator.commit(Turn(0), key_of("other"), msgspec.structs.replace(commit(1), source="other"), BODY)
+    assert len(world.take()) == 3, "another application has its own bound"
+    for prepare in prepares:
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    coordinator.commit(Turn(0), HOME, commit(4), BODY)
+    assert len(world.take()) == 3, "one was decided"
+
+
+@pytest.mark.parametrize("ended", ["aborted", "lost"])
+def test_transactions_under_way_of_one_application_are_bounded_by_bytes(
+    monkeypatch: pytest.MonkeyPatch, ended: str
+) -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(1), BODY)
+    prepare = world.take()[0]
+    cost = len(BODY) + 3 * ITEM_OVERHEAD_BYTES + SPAN_COST
+    monkeypatch.setattr(coordinator_module, "TRANSACTION_BYTES_PER_CLIENT_MAX", 2 * cost - 1)
+    coordinator.commit(Turn(0), HOME, commit(2), BODY)
+    assert [(o.number, o.code) for o in coordinator.outcomes] == [(2, Code.OVERLOADED)]
+    if ended == "aborted":
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare, ok=False))
+    else:
+        coordinator.lose(HOME)
+    world.take()
+    coordinator.commit(Turn(0), HOME, commit(3), BODY)
+    assert len(world.take()) == 3
