@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from causeway.types import Span
 
@@ -110,10 +110,26 @@ class IdSet:
             del self._firsts[:excess]
             del self._lasts[:excess]
 
+    def forget_below(self, number: int) -> None:
+        """Drop the runs that end below `number`."""
+        count = bisect_left(self._lasts, number)
+        del self._firsts[:count]
+        del self._lasts[:count]
+
     def clear(self) -> None:
         """Take everything out."""
         self._firsts.clear()
         self._lasts.clear()
+
+
+def disjoint(spans: Sequence[Span]) -> Sequence[Span]:
+    """The same ids in order and each once, as they are if they are so: what overlaps must not cost twice."""
+    end = -1
+    for first, last in spans:
+        if first <= end:
+            return merged(spans)
+        end = last
+    return spans
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.ranges import IdSet, merged
+from causeway.ranges import IdSet, disjoint, merged
+from causeway.types import Span
 
 spans = st.tuples(st.integers(1, 60), st.integers(0, 12)).map(lambda pair: (pair[0], pair[0] + pair[1]))
 steps = st.lists(st.tuples(st.booleans(), spans), max_size=30)
@@ -72,3 +74,22 @@ def test_lowest_runs_are_forgotten_first() -> None:
 @given(st.lists(spans, max_size=20))
 def test_merged_spans_hold_the_same_ids(found: list[tuple[int, int]]) -> None:
     assert ids(merged(found)) == sorted({*ids(found)})
+
+
+@pytest.mark.parametrize(
+    ("given_spans", "same"),
+    [
+        ([], []),
+        ([(1, 2), (3, 3), (9, 9)], [(1, 2), (3, 3), (9, 9)]),
+        ([(5, 6), (1, 2)], [(1, 2), (5, 6)]),
+        ([(1, 4), (2, 3), (4, 9), (1, 1)], [(1, 9)]),
+    ],
+)
+def test_disjoint_spans_are_in_order_and_name_each_id_once(given_spans: list[Span], same: list[Span]) -> None:
+    assert disjoint(given_spans) == same
+
+
+def test_runs_below_a_number_are_forgotten() -> None:
+    ids = IdSet([(1, 3), (5, 9), (12, 12)])
+    ids.forget_below(9)
+    assert ids.spans() == [(5, 9), (12, 12)]

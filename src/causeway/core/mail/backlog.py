@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
 from causeway.core.mail.stretches import Ever, Stretches
+from causeway.ranges import IdSet
 from causeway.types import VOLATILE_FROM
 
 
@@ -88,6 +89,7 @@ class Backlog:
         "_loaded",
         "_look",
         "_page",
+        "_settled",
         "_void",
         "last",
         "start",
@@ -107,6 +109,8 @@ class Backlog:
         """Rows of marks whose batches are not in memory, by the number in their key."""
         self._keys: list[int] = []
         """The keys of `_ahead`, in order."""
+        self._settled = IdSet()
+        """Numbers that a mark calls settled: nothing is marked twice, however often it is settled."""
         self._loaded = (0, 0)
         self._end = (0, 0)
         """Messages and bytes ever stored, up to the last batch in memory and up to the last one on disk."""
@@ -232,6 +236,7 @@ class Backlog:
         self._page = None
         if not self.is_open:
             self._void = (0, 0)
+        self._settled.forget_below(self.start if self.is_open else VOLATILE_FROM)
         passed = bisect_left(self._keys, self.start) if self.is_open else len(self._keys)
         stale = [key for key in self._keys[:passed] if not self.is_open or self._is_stale(key)]
         for key in stale:
@@ -268,15 +273,20 @@ class Backlog:
         if number not in self._ahead:
             insort(self._keys, number)
         self._ahead[number] = marks
+        for mark in marks:
+            if mark.deliveries == SETTLED:
+                self._settled.add(mark.first, mark.last)
 
-    def settle(self, first: int, last: int) -> tuple[int, tuple[Mark, ...]] | None:
-        """Settle messages that may lie here: the mark row to write, as its number and its marks."""
+    def settle(self, first: int, last: int) -> list[tuple[int, tuple[Mark, ...]]]:
+        """Settle messages that may lie here: the mark rows to write, as their numbers and their marks."""
         first, last = max(first, self.start), min(last, self.last)
         if first > last:
-            return None
-        marks = (*self._ahead.get(first, ()), Mark(first, last, SETTLED))
-        self.mark(first, marks)
-        return first, marks
+            return []
+        rows: list[tuple[int, tuple[Mark, ...]]] = []
+        for start, stop in self._settled.missing(first, last):
+            rows.append((start, (*self._ahead.get(start, ()), Mark(start, stop, SETTLED))))
+            self.mark(*rows[-1])
+        return rows
 
     def claim(self, first: int, last: int) -> Claim:
         """The marks for a batch that comes into memory. Batches claim in order: what lies below is for nobody else."""

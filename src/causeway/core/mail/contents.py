@@ -176,9 +176,8 @@ class Contents:
             for part in self.select(first, last, mask):
                 self._finish(part, tally)
             if mask & (OPEN | LOCKED) and self.backlog.is_open and first <= last:
-                found = self.backlog.settle(first, last)
-                if found is not None:
-                    tally.writes.append(Put(self._group, mark_key(found[0]), found[0], encode(found[1])))
+                for number, marks in self.backlog.settle(first, last):
+                    tally.writes.append(Put(self._group, mark_key(number), number, encode(marks)))
 
     def select(self, first: int, last: int, mask: int) -> list[BatchPart]:
         """The parts of messages first..last in a state of `mask`, cut to fit."""

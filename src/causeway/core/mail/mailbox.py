@@ -36,6 +36,7 @@ from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code
+from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
 from causeway.types import Flag, Instant, Key, Span
 from causeway.wire.body import cut
@@ -178,9 +179,7 @@ class Mailbox:
 
     def passing(self) -> Instant | None:
         """When the oldest batch came that is passing, None when none is."""
-        for batch in self._intake.passing.values():
-            return batch.info.at
-        return None
+        return next((batch.info.at for batch in self._intake.passing.values()), None)
 
     def unpass(self) -> list[StoredBatch]:
         """All passing batches in order; each goes to `store_passed`, in this order and in this turn."""
@@ -288,7 +287,7 @@ class Mailbox:
 
     def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
         tally = Tally()
-        self._contents.settle(spans, mask, tally)
+        self._contents.settle(disjoint(spans), mask, tally)
         return Settlement(self._flush(tally), tally.pieces)
 
     def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
@@ -297,7 +296,7 @@ class Mailbox:
         tally = Tally()
         dead: list[StoredBatch] = []
         if found is not None:
-            for first, last in spans:
+            for first, last in disjoint(spans):
                 for part in self._contents.select(first, last, HELD):
                     if part.holder is found:
                         self._contents.give_back(part, self.config.deliveries_max, tally)

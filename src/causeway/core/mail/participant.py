@@ -5,7 +5,7 @@ Owns: the rows of prepared parts. Must not know: coordinators, and who decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from causeway.core.mail.answers import Decided
 from causeway.core.mail.batches import DEAD, LOCKED, OPEN
@@ -15,6 +15,7 @@ from causeway.core.mail.rows import PreparedRow, PreparedSend, TxId, encode, pre
 from causeway.core.messages import TxPrepare
 from causeway.errors import Code
 from causeway.limits import SEEN_STREAMS_MAX
+from causeway.ranges import disjoint
 from causeway.store.base import Delete, Put, Write
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 
@@ -79,11 +80,10 @@ class Participant:
         if tx.sends and seen.is_crowded(now, rows=True) and seen.find(tx.source, tx.incarnation, _COMMITTED) is None:
             return Code.OVERLOADED, f"{tx.mailbox} remembers {SEEN_STREAMS_MAX} streams of senders, its limit"
         mine = self._held[rival].locks if rival is not None else ()
-        for part in tx.settles:
-            for first, last in part.spans:
-                found = self._lock_obstacle(first, last, mine)
-                if found is not None:
-                    return found
+        for first, last in _spans(tx):
+            found = self._lock_obstacle(first, last, mine)
+            if found is not None:
+                return found
         return None
 
     def _lock_obstacle(self, first: int, last: int, mine: Iterable[Span]) -> tuple[Code, str] | None:
@@ -132,9 +132,7 @@ class Participant:
         if rival is not None:
             self._release(rival)
             writes.append(Delete(self._group, prepared_key(rival)))
-        locks = [
-            span for settle in tx.settles for first, last in settle.spans for span in self._contents.lock(first, last)
-        ]
+        locks = [span for first, last in _spans(tx) for span in self._contents.lock(first, last)]
         row = PreparedRow(tx.origin, tuple(sends), tuple(locks))
         self._held[txid] = row
         self._intake.reserved_bytes += _size(row)
@@ -174,6 +172,11 @@ class Participant:
     def _rival(self, txid: TxId) -> TxId | None:
         """Another attempt at the same transaction."""
         return self._attempts.get((txid.source, txid.incarnation, txid.number))
+
+
+def _spans(tx: TxPrepare) -> Sequence[Span]:
+    """All numbers a transaction settles here."""
+    return disjoint([span for part in tx.settles for span in part.spans])
 
 
 def _size(row: PreparedRow) -> int:

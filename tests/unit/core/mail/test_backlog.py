@@ -82,8 +82,8 @@ def test_settling_ahead_is_bounded_to_the_stretch_and_claimed_by_the_batch() -> 
     backlog = Backlog()
     backlog.drop(info(10, 5))
     backlog.drop(info(16, 4, 5))
-    assert backlog.settle(0, 9) is None
-    assert backlog.settle(12, 1 << 60) == (12, (Mark(12, 19, SETTLED),))
+    assert backlog.settle(0, 9) == []
+    assert backlog.settle(12, 1 << 60) == [(12, (Mark(12, 19, SETTLED),))]
     assert backlog.claim(10, 14) == ((Mark(12, 14, SETTLED),), (Mark(15, 19, SETTLED),), [])
     assert backlog.claim(16, 19) == ((Mark(16, 19, SETTLED),), (), [15])
     assert backlog.claim(20, 29) == ((), (), [])
@@ -94,7 +94,16 @@ def test_marks_of_one_row_add_up() -> None:
     backlog.drop(info(10, 5))
     backlog.mark(10, (Mark(10, 12, 2),))
     found = backlog.settle(10, 10)
-    assert found == (10, (Mark(10, 12, 2), Mark(10, 10, SETTLED)))
+    assert found == [(10, (Mark(10, 12, 2), Mark(10, 10, SETTLED)))]
+
+
+def test_what_is_settled_already_is_not_marked_again() -> None:
+    backlog = Backlog()
+    backlog.mark(14, (Mark(14, 15, SETTLED),))
+    backlog.drop(info(10, 10))
+    assert backlog.settle(11, 11) == [(11, (Mark(11, 11, SETTLED),))]
+    assert backlog.settle(11, 16) == [(12, (Mark(12, 13, SETTLED),)), (16, (Mark(16, 16, SETTLED),))]
+    assert backlog.settle(11, 16) == []
 
 
 def test_a_batch_claims_every_row_within_it_and_what_reaches_behind_joins_the_next_row() -> None:

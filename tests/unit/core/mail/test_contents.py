@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES
+from collections.abc import Iterator
+
+import pytest
+
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, Batch, Shelf
 from causeway.core.mail.mailbox import Verdict
+from causeway.core.mail.rows import encode
 from causeway.core.messages import Deliver
 from causeway.types import SECOND, Flag
 from tests.unit.core.mail.postroom import EXPRESS, TRANSACTIONAL, Postroom, deposit, ids, numbers, scan, transaction
@@ -325,3 +330,42 @@ def test_a_batch_larger_than_the_window_is_delivered() -> None:
     room.stored(101, 100)
     room.attach(credit=1000)
     assert drain(room) == list(range(1, 201))
+
+
+# Many spans at once ---------------------------------------------------------------------------------------------
+def test_settling_behind_the_window_writes_each_number_once_however_often_it_is_named() -> None:
+    room = Postroom(window_bytes=1)
+    room.stored(1)
+    seq = room.stored(2, 3_000)
+    spans = [(seq, seq)] * 1_000 + [(seq + n, seq + 2_999) for n in range(1_000)]
+    writes = room.settle(*spans).writes
+    assert len(encode(writes)) < 200
+    assert room.settle(*spans).writes == []
+    room.crash(arrived=1)
+    room.page()
+    room.attach()
+    assert ids(room.pump()) == [1]
+
+
+def test_overlapping_spans_look_at_each_batch_in_memory_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Postroom()
+    seqs = [room.stored(number) for number in range(1, 9)]
+    room.attach()
+    room.pump()
+    looked: list[int] = []
+    covering = Shelf.covering
+
+    def counted(shelf: Shelf, first: int, last: int) -> Iterator[tuple[int, Batch]]:
+        for number, batch in covering(shelf, first, last):
+            looked.append(number)
+            yield number, batch
+
+    monkeypatch.setattr(Shelf, "covering", counted)
+    room.prepare(transaction(settles=[(seqs[0], seqs[1])] * 100))
+    assert len(looked) == 2
+    looked.clear()
+    room.give_back(*[(seqs[2], seqs[4])] * 100)
+    assert len(looked) == 3
+    looked.clear()
+    room.settle(*[(seqs[2], seqs[-1])] * 100)
+    assert len(looked) == 6
