@@ -145,7 +145,8 @@ SEEN_RANGES_MAX: Final = 4096
 """Gaps remembered per stream of unordered messages before the oldest are forgotten."""
 
 SEEN_INCARNATIONS_MAX: Final = 64
-"""Incarnations of one source remembered per mailbox; the least recently used is forgotten (ADR 0006)."""
+"""Incarnations of one source remembered per mailbox, and with its decided transactions; the least recently used is
+forgotten (ADR 0006)."""
 
 SEEN_STREAMS_MAX: Final = 65_536
 """Streams (source, incarnation, class) a mailbox remembers, 50 MB; if none can be forgotten, new ones are refused."""

@@ -4,7 +4,8 @@ Two-phase commit whose decision is a row of the sender's replica group, so it su
 has no decision row was not committed (presumed abort). Every run has its own attempt number, higher than any before
 it: late messages of an earlier run can neither commit nor abort a later one.
 
-Row: b"d" + incarnation (8) + number (8) -> Decision.
+Row: b"d" + incarnation (8) + number (8) -> Decision. Once every participant has carried it out, it is only needed by a
+client that did not hear the outcome: it goes with many later ones, or with its incarnation (ADR 0006).
 Owns: running transactions and decisions of the mailboxes we own. Must not know: how parts are held (Office).
 """
 
@@ -37,6 +38,8 @@ from causeway.limits import (
     DECISIONS_KEPT_MAX,
     DETAIL_CHARS_MAX,
     ITEM_OVERHEAD_BYTES,
+    SEEN_INCARNATIONS_MAX,
+    SEEN_SECONDS_MIN,
     TRANSACTION_BYTES_PER_CLIENT_MAX,
     TRANSACTION_FAILURES_KEPT_MAX,
     TRANSACTIONS_PER_CLIENT_MAX,
@@ -63,6 +66,8 @@ class Decision(msgspec.Struct, frozen=True, array_like=True):
     attempt: int
     left: tuple[str, ...]
     """Mailboxes that have not reported yet."""
+    at: Instant = 0
+    """When it was decided."""
 
 
 _decode = msgspec.msgpack.Decoder(Decision).decode
@@ -87,7 +92,18 @@ class Run:
     since: Instant
     cost: int
     prepared: dict[str, None] = field(default_factory=dict)
-    deciding: bool = False
+    decision: Decision | None = None
+    """On its way to the copies."""
+
+
+@dataclass(slots=True)
+class Life:
+    """Decisions of one incarnation of an application."""
+
+    newest: int = 0
+    at: Instant = 0
+    numbers: dict[int, None] = field(default_factory=dict)
+    """Decided, or on their way to the copies."""
 
 
 class Coordinator:
@@ -105,6 +121,8 @@ class Coordinator:
         """How many runs each application has, and their cost."""
         self._failed: OrderedDict[TxKey, Outcome] = OrderedDict()
         self._decided: dict[TxKey, tuple[str, Decision]] = {}
+        self._lives: dict[Key, dict[int, Life]] = {}
+        """Incarnations with decisions, by application; least recently used first."""
         self._tickets: dict[tuple[Key, int], TxKey] = {}
         self._deadlines: Deadlines[TxKey] = Deadlines(alarm)
         self._count = 0
@@ -114,14 +132,13 @@ class Coordinator:
     # Ownership -------------------------------------------------------------------------------------------------
     def restore(self, turn: Turn, group: Key, name: str, rows: Sequence[Row]) -> None:
         """We own the mailbox now: finish what its former owner decided."""
-        for row in rows:
-            if row.key[:1] == DECISION:
-                incarnation, number = int.from_bytes(row.key[1:9], "big"), int.from_bytes(row.key[9:], "big")
-                key = (group, incarnation, number)
-                decision = _decode(row.value)
-                self._decided[key] = (name, decision)
-                if decision.left:
-                    self._deadlines.set(key, turn.now)
+        found = [(row.key, _decode(row.value)) for row in rows if row.key[:1] == DECISION]
+        for row_key, decision in sorted(found, key=lambda item: (item[1].at, item[0])):
+            key = (group, int.from_bytes(row_key[1:9], "big"), int.from_bytes(row_key[9:], "big"))
+            self._decided[key] = (name, decision)
+            self._note(key, decision.at)
+            if decision.left:
+                self._deadlines.set(key, turn.now)
 
     def lose(self, group: Key) -> None:
         """Somebody else owns the mailbox: what was not decided never will be, by us."""
@@ -130,6 +147,7 @@ class Coordinator:
                 del table[key]
                 self._deadlines.cancel(key)
         self._load.pop(group, None)
+        self._lives.pop(group, None)
         for ticket in [t for t in self._tickets if t[0] == group]:
             del self._tickets[ticket]
 
@@ -199,7 +217,7 @@ class Coordinator:
         """A mailbox holds its part, or cannot."""
         key = (group, head.incarnation, head.number)
         run = self._runs.get(key)
-        if run is None or run.attempt != head.attempt or run.deciding:
+        if run is None or run.attempt != head.attempt or run.decision is not None:
             return
         if not head.ok:
             if head.code != Code.NOT_READY:
@@ -213,14 +231,14 @@ class Coordinator:
             self._decide(turn, key, run)
 
     def _decide(self, turn: Turn, key: TxKey, run: Run) -> None:
-        run.deciding = True
         group = key[0]
-        decision = Decision(run.attempt, tuple(run.parts))
-        writes: list[Write] = [Put(group, _row_key(key), self._groups.position(group), _encode(decision))]
+        run.decision = Decision(run.attempt, tuple(run.parts), turn.now)
+        writes: list[Write] = [Put(group, _row_key(key), self._groups.position(group), _encode(run.decision))]
         old = (group, key[1], key[2] - DECISIONS_KEPT_MAX)
         if old in self._decided and not self._decided[old][1].left:
-            del self._decided[old]
-            writes.append(Delete(group, _row_key(old)))
+            writes.append(self._forget(old))
+        if self._note(key, turn.now):
+            writes += self._forget_lives(turn.now, group)
         self._tickets[(group, self._groups.append(turn, group, writes, 1))] = key
 
     def on_committed(self, turn: Turn, group: Key, ticket: int) -> bool:
@@ -230,7 +248,8 @@ class Coordinator:
             return False
         run = self._end(key)
         if run is not None:
-            self._decided[key] = (run.source, Decision(run.attempt, tuple(run.parts)))
+            assert run.decision is not None
+            self._decided[key] = (run.source, run.decision)
             self.outcomes.append(Outcome(run.source, key[1], key[2], True))
             self._announce(turn, key)
         return True
@@ -244,14 +263,50 @@ class Coordinator:
         if decision.attempt != head.attempt or head.mailbox not in decision.left:
             return
         left = tuple(m for m in decision.left if m != head.mailbox)
-        decision = Decision(decision.attempt, left)
+        decision = Decision(decision.attempt, left, decision.at)
         self._decided[key] = (source, decision)
         if not left:
             self._deadlines.cancel(key)
             if self._groups.serving(group):
                 # So that the next owner need not announce it again; losing this costs only messages.
-                row = Put(group, _row_key(key), self._groups.position(group), _encode(decision))
+                row: Write = Put(group, _row_key(key), self._groups.position(group), _encode(decision))
+                if self._lives[group][key[1]].newest - key[2] >= DECISIONS_KEPT_MAX:
+                    row = self._forget(key)  # it was still to be announced when its time came
                 self._tickets[(group, self._groups.append(turn, group, [row], 1))] = key
+
+    # Forgetting ------------------------------------------------------------------------------------------------
+    def _note(self, key: TxKey, at: Instant) -> bool:
+        """A decision of an incarnation, now the most recently used; whether it is its first."""
+        lives = self._lives.setdefault(key[0], {})
+        known = lives.pop(key[1], None)
+        life = lives[key[1]] = known or Life()
+        life.newest, life.at = max(life.newest, key[2]), max(life.at, at)
+        life.numbers[key[2]] = None
+        return known is None
+
+    def _forget(self, key: TxKey) -> Write:
+        del self._decided[key]
+        self._lives[key[0]][key[1]].numbers.pop(key[2], None)
+        return Delete(key[0], _row_key(key))
+
+    def _forget_lives(self, now: Instant, group: Key) -> list[Write]:
+        """Drop incarnations over the bound and those long gone, but none whose decisions are not carried out."""
+        lives, writes = self._lives[group], list[Write]()
+        excess = len(lives) - SEEN_INCARNATIONS_MAX
+        for incarnation in list(lives)[:-1]:
+            life = lives[incarnation]
+            if excess <= 0 and now - life.at < SEEN_SECONDS_MIN * SECOND:
+                continue
+            keys = [(group, incarnation, number) for number in life.numbers]
+            if any(key not in self._decided or self._decided[key][1].left for key in keys):
+                continue
+            for key in keys:
+                del self._decided[key]
+            del lives[incarnation]
+            excess -= 1
+            first = DECISION + incarnation.to_bytes(8, "big")
+            writes.append(Delete(group, first, first + b"\xff"))
+        return writes
 
     def on_ask(self, turn: Turn, group: Key, head: TxAsk) -> None:
         """A mailbox in doubt asks how it ended (the sender's mailbox is ours)."""
@@ -278,7 +333,7 @@ class Coordinator:
                 self._announce(turn, key)
 
     def _look_again(self, turn: Turn, key: TxKey, run: Run) -> None:
-        if run.deciding:
+        if run.decision is not None:
             self._deadlines.set(key, turn.now + self._config.retry)
         elif len(run.prepared) == len(run.parts) and self._groups.serving(key[0]):
             self._decide(turn, key, run)

@@ -25,9 +25,9 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Postable
 from causeway.errors import Code
-from causeway.limits import ITEM_OVERHEAD_BYTES
+from causeway.limits import ITEM_OVERHEAD_BYTES, SEEN_SECONDS_MIN
 from causeway.store.base import Put, Row, Write
-from causeway.types import Key, key_of
+from causeway.types import SECOND, Key, key_of
 from causeway.wire.body import join
 
 ME = key_of("b1")
@@ -71,7 +71,8 @@ class World:
             if isinstance(write, Put):
                 self.rows[write.key] = write
             else:
-                self.rows.pop(write.start, None)
+                stop = write.stop or write.start + b"\x00"
+                self.rows = {key: row for key, row in self.rows.items() if not write.start <= key < stop}
         return self.tickets
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
@@ -112,12 +113,33 @@ def prepared(prepare: Postable, *, ok: bool = True, code: Code = Code.ABORTED) -
     return TxPrepared(p.source, p.incarnation, p.number, p.attempt, p.mailbox, ok, 0 if ok else code, "")
 
 
-def run_to_decision(coordinator: Coordinator, world: World) -> list[Postable]:
-    coordinator.commit(Turn(0), HOME, commit(), BODY)
+def run_to_decision(
+    coordinator: Coordinator, world: World, number: int = 1, incarnation: int = 9, now: int = 0
+) -> list[Postable]:
+    head = msgspec.structs.replace(commit(number), incarnation=incarnation)
+    coordinator.commit(Turn(now), HOME, head, BODY)
     prepares = world.take()
     for prepare in prepares:
-        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+        coordinator.on_prepared(Turn(now), HOME, prepared(prepare))
     return prepares
+
+
+def run_to_end(coordinator: Coordinator, world: World, number: int = 1, incarnation: int = 9, now: int = 0) -> None:
+    prepares = run_to_decision(coordinator, world, number, incarnation, now)
+    coordinator.on_committed(Turn(now), HOME, world.tickets)
+    carry_out(coordinator, prepares)
+    world.take()
+
+
+def carry_out(coordinator: Coordinator, prepares: Sequence[Postable]) -> None:
+    for p in prepares:
+        assert isinstance(p, TxPrepare)
+        coordinator.on_done(Turn(0), HOME, TxDone(p.source, p.incarnation, p.number, p.attempt, p.mailbox))
+
+
+def decided(world: World) -> list[tuple[int, int]]:
+    """Incarnation and number of the decisions in the group."""
+    return [(int.from_bytes(key[1:9], "big"), int.from_bytes(key[9:], "big")) for key in world.rows]
 
 
 def test_parts_go_to_every_mailbox_named_in_sends_and_settlements() -> None:
@@ -340,3 +362,58 @@ def test_transactions_under_way_of_one_application_are_bounded_by_bytes(
     world.take()
     coordinator.commit(Turn(0), HOME, commit(3), BODY)
     assert len(world.take()) == 3
+
+
+# Forgetting decisions -------------------------------------------------------------------------------------------
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator_module, "SEEN_INCARNATIONS_MAX", 2)
+    monkeypatch.setattr(coordinator_module, "DECISIONS_KEPT_MAX", 3)
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_decision_goes_with_many_later_ones_also_when_it_was_carried_out_late() -> None:
+    coordinator, world = make()
+    late = run_to_decision(coordinator, world, 1)
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    for number in (2, 3, 4, 5):
+        run_to_end(coordinator, world, number)
+    assert decided(world) == [(9, 1), (9, 3), (9, 4), (9, 5)]
+    carry_out(coordinator, late)
+    assert decided(world) == [(9, 3), (9, 4), (9, 5)]
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("restarted", [False, True])
+def test_decisions_of_the_least_recently_used_incarnation_are_forgotten_when_another_begins(*, restarted: bool) -> None:
+    coordinator, world = make()
+    for now, (incarnation, number) in enumerate([(1, 1), (1, 2), (2, 1), (1, 3)]):
+        run_to_end(coordinator, world, number, incarnation, now)
+    if restarted:
+        coordinator, _ = make(world)
+        coordinator.restore(Turn(9), HOME, "app", [Row(put.key, put.seq, put.value) for put in world.rows.values()])
+    run_to_end(coordinator, world, 1, incarnation=3, now=9)
+    assert decided(world) == [(1, 1), (1, 2), (1, 3), (3, 1)]
+
+
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_incarnation_with_a_decision_that_is_not_carried_out_everywhere_is_kept(*, confirmed: bool) -> None:
+    coordinator, world = make()
+    run_to_decision(coordinator, world, 1, incarnation=1)
+    if confirmed:
+        coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.take()
+    for incarnation in (2, 3, 4):
+        run_to_end(coordinator, world, 1, incarnation)
+    assert decided(world) == [(1, 1), (4, 1)]
+
+
+def test_decisions_of_an_incarnation_long_gone_are_forgotten_when_another_begins() -> None:
+    coordinator, world = make()
+    run_to_end(coordinator, world, 1, incarnation=1)
+    run_to_end(coordinator, world, 1, incarnation=2, now=SEEN_SECONDS_MIN * SECOND - 1)
+    assert decided(world) == [(1, 1), (2, 1)]
+    run_to_end(coordinator, world, 1, incarnation=3, now=SEEN_SECONDS_MIN * SECOND)
+    assert decided(world) == [(2, 1), (3, 1)]
