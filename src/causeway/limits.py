@@ -100,6 +100,9 @@ STATUS_ENTRIES_MAX: Final = 2_000
 MAILBOXES_MAX: Final = 100_000
 """Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
 
+PRIVATE: Final = "~"
+"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
+
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""
 
@@ -178,6 +181,13 @@ CHUNK_SINCE_BYTES_MAX: Final = 4 * MIB
 FETCHED_ROWS_MAX: Final = 64
 FETCHED_BYTES_MAX: Final = 4 * MIB
 """Damaged rows asked of a member at once, and its answer: both must fit frames; the rest is asked for afterwards."""
+
+GROUPS_LEFT_MAX: Final = 10_000
+"""Private mailboxes that went on, or ended, without this broker and that it remembers; the oldest is forgotten. Others
+are as many as MAILBOXES_MAX, because they never end."""
+
+GROUPS_VOID_MAX: Final = 100_000
+"""Groups of which this broker knows that it lost its membership; above it strangers' claims are not answered."""
 
 LINK_QUEUE_FRAMES_MAX: Final = 1024
 LINK_QUEUE_BYTES_MAX: Final = 4 * MIB

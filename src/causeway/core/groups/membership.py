@@ -9,9 +9,10 @@ from __future__ import annotations
 from causeway.core.events import OwnershipLost
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import END, Group, Meta, forget_rows, member_of
+from causeway.core.groups.state import END, Group, Meta, member_of
 from causeway.core.machine import Turn
 from causeway.core.messages import Chosen, Config, Inquire, Installed, Member, NotMember, Outdated, Prepare
+from causeway.limits import GROUPS_VOID_MAX
 from causeway.store.base import LOCAL, Delete, Put, Write
 from causeway.types import Key, Peer
 
@@ -40,14 +41,13 @@ class Membership:
         group = r.groups.get(head.group)
         if group is not None and group.config.epoch > head.config.epoch:
             return group
-        if mine.token != self._token(head.group, group):
-            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
+        if not self._is_mine(turn, peer, head.group, head.config, mine):
             return None
         if group is None or group.config.epoch < head.config.epoch:
             fresh = head.config.born == head.config.epoch
             if group is None and not fresh and r.me.id not in head.config.incomplete:
                 # We are said to hold rows and know nothing of the group: whatever we had is lost.
-                r.send(turn, peer.id, NotMember(head.group, head.config.epoch, self._renounce(turn, head.group)))
+                self._renounce(turn, peer, head.group, head.config)
                 return None
             base = group.position[1] if group is not None else FIRST_SEQ
             self._install(turn, head.group, head.config, mine, base)
@@ -67,8 +67,7 @@ class Membership:
             if group is not None:
                 self._superseded(turn, group, peer, head)
             return
-        if mine.token != self._token(head.group, group):
-            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
+        if not self._is_mine(turn, peer, head.group, head.config, mine):
             return
         if group is not None and group.config.epoch == head.config.epoch:
             if head.config.owner == peer.id and peer.id != r.me.id:
@@ -78,7 +77,7 @@ class Membership:
             if head.base < 0:
                 return  # its owner will say where the epoch begins
         elif group is None and head.config.born != head.config.epoch:
-            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, self._renounce(turn, head.group)))
+            self._renounce(turn, peer, head.group, head.config)
             return
         self._install(turn, head.group, head.config, mine, head.base)
 
@@ -125,17 +124,25 @@ class Membership:
             self._r.touch(group.key)
 
     # Inside ----------------------------------------------------------------------------------------------------
-    def _token(self, key: Key, group: Group | None) -> int:
-        if group is None or member_of(group.config, self._r.me.id) is None:
-            return self._r.token_for(key)
-        return group.meta.token
+    def _is_mine(self, turn: Turn, peer: Peer, key: Key, config: Config, mine: Member) -> bool:
+        """Whether a membership is that of our storage as it is now; if not, the peer is told what would be."""
+        r = self._r
+        group = r.groups.get(key)
+        stands = group is not None and member_of(group.config, r.me.id) is not None
+        token = group.meta.token if group is not None and stands else r.token_for(key)
+        if mine.token != token:
+            r.send(turn, peer.id, NotMember(key, config.epoch, r.token_for(key)))
+        return mine.token == token
 
-    def _renounce(self, turn: Turn, key: Key) -> int:
-        """Draw another token for the group: the old one stood for rows that are gone."""
-        token = self._r.rng.getrandbits(62) + 1
-        self._r.void[key] = token
-        self._r.persist_silently(turn, [void_row(key, token)])
-        return token
+    def _renounce(self, turn: Turn, peer: Peer, key: Key, config: Config) -> None:
+        """Draw another token for the group, and say so: the old one stood for rows that are gone."""
+        r = self._r
+        if len(r.void) >= GROUPS_VOID_MAX and key not in r.void:
+            return
+        token = r.rng.getrandbits(62) + 1
+        r.void[key] = token
+        r.persist_silently(turn, [void_row(key, token)])
+        r.send(turn, peer.id, NotMember(key, config.epoch, token))
 
     def _install(self, turn: Turn, key: Key, config: Config, mine: Member, base: int) -> None:
         r = self._r
@@ -184,8 +191,7 @@ class Membership:
         told_by_owner = peer.id == config.owner and head.base >= 0
         if not config.members or (told_by_owner and not config.incomplete):
             del r.groups[group.key]
-            r.left[group.key] = (config.born, config.epoch)
-            r.persist_silently(turn, forget_rows(group.key, config))
+            r.persist_silently(turn, r.leave(group.key, config))
             for timer in ("attempt", "grace", "fenced", "takeover", "audit", "doubt", "retry", "migrate"):
                 r.deadlines.cancel((timer, group.key))
         else:

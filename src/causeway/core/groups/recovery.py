@@ -1,7 +1,7 @@
 """Taking up groups from a broker's own rows after a restart. Owns: reading those rows back; nothing after that.
 
 Rows of LOCAL: "g" + key a group's Meta, "p" + key its position, "v" + key the token after a lost membership,
-"x" + key a group that went on without us.
+"x" + key a group that went on without us, "y" + key a private mailbox that did.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from causeway.core.groups.membership import void_row
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import Group, decode_meta, decode_position
 from causeway.core.machine import Turn
-from causeway.store.base import LOCAL, Delete, Page
+from causeway.store.base import LOCAL, Delete, Page, Write
 from causeway.types import Key
 
 
@@ -20,13 +20,18 @@ def recover(turn: Turn, r: Registry, page: Page) -> None:
     for key, value in rows.items():
         if key[:1] == b"v":
             r.void[Key(key[1:])] = int.from_bytes(value, "big")
-        elif key[:1] == b"x":
+        elif key[:1] in (b"x", b"y"):
             r.left[Key(key[1:])] = decode_position(value)
+    private = sorted(Key(key[1:]) for key in rows if key[:1] == b"y")
+    r.left_private = dict.fromkeys(sorted(private, key=lambda key: r.left[key]))
     for key in page.corrupt:
-        if key[:1] in (b"g", b"p") and len(key) == 17:
+        if key[:1] in (b"g", b"p", b"v", b"x", b"y") and len(key) == 17:
             token = r.rng.getrandbits(62) + 1
             r.void[Key(key[1:])] = token
-            r.persist_silently(turn, [Delete(LOCAL, b"g" + key[1:]), void_row(Key(key[1:]), token)])
+            writes: list[Write] = [void_row(Key(key[1:]), token)]
+            if key[:1] in (b"g", b"p"):
+                writes.append(Delete(LOCAL, b"g" + key[1:]))
+            r.persist_silently(turn, writes)
     for key, value in rows.items():
         group_key = Key(key[1:])
         if key[:1] != b"g" or b"p" + group_key not in rows or b"g" + group_key in page.corrupt:

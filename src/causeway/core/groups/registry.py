@@ -14,12 +14,12 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Persist, Send
 from causeway.core.events import PeerMessage
-from causeway.core.groups.state import Group, Position, meta_row, position_row
+from causeway.core.groups.state import Group, Position, forget_rows, meta_row, position_row
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
-from causeway.limits import GROUPS_LEARNED_MAX
-from causeway.store.base import Write
+from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX, PRIVATE
+from causeway.store.base import LOCAL, Delete, Write
 from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
 
 ROOT_NAME = "causeway/root"
@@ -47,6 +47,8 @@ class Registry:
         """Groups whose Meta was lost here: the token under which we may be admitted again."""
         self.left: dict[Key, Position] = {}
         """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
+        self.left_private: dict[Key, None] = {}
+        """Those of them that are private mailboxes, oldest first."""
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
         self.touched: dict[Key, None] = {}
         self.parting: dict[BrokerId, None] = {}
@@ -94,6 +96,23 @@ class Registry:
         """Whether a configuration is from before the group went on without us."""
         left = self.left.get(key)
         return left is not None and (config.born, config.epoch) <= left
+
+    def leave(self, key: Key, config: Config) -> list[Write]:
+        """The group went on without us: forget it and its rows, but not that it did.
+
+        A private mailbox is remembered for a while only. At worst a copy that slept through its end brings it to life
+        again: without a reader, and so it ends again. Any other one never ends, so its row is always of use.
+        """
+        self.left[key] = (config.born, config.epoch)
+        writes = forget_rows(key, config)
+        if PRIVATE in config.name:
+            self.left_private.pop(key, None)
+            self.left_private[key] = None
+            if len(self.left_private) > GROUPS_LEFT_MAX:
+                oldest = next(iter(self.left_private))
+                del self.left_private[oldest], self.left[oldest]
+                writes.append(Delete(LOCAL, b"y" + oldest))
+        return writes
 
     def token_for(self, key: Key) -> int:
         """The token our storage answers to."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from causeway.core.mail.box import Box
+from causeway.limits import PRIVATE
 from causeway.types import SECOND
-
-PRIVATE = "~"
-"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
 
 PRIVATE_FOR = 60 * SECOND
 

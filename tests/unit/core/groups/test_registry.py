@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 
+import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import PeerMessage
+from causeway.core.groups import membership
+from causeway.core.groups import registry as registry_module
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group, Meta
 from causeway.core.machine import Turn
-from causeway.core.messages import Copied, Inquire
+from causeway.core.messages import Chosen, Config, Copied, Inquire, Installed, NotMember, Prepare, Promised
 from causeway.limits import GROUPS_LEARNED_MAX
-from causeway.types import Key, Peer
-from tests.unit.core.groups.bench import KEY, A, B, C, D, E, FakeLinks, FakeRing, config, put
+from causeway.store.base import LOCAL, Page
+from causeway.types import Key, Peer, key_of
+from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, FakeLinks, FakeRing, config, put
 
 
 def registry(*ring: Peer) -> Registry:
@@ -146,3 +150,70 @@ def test_own_operation_is_reported_by_its_end_once() -> None:
     (persist,) = turn.effects.persists
     assert r.taken(turn, persist.token) == (KEY, 5)
     assert r.taken(turn, persist.token) is None
+
+
+# Groups left long ago ------------------------------------------------------------------------------------------
+def gone_on(bench: Bench, number: int, mark: str) -> tuple[Key, Config]:
+    """A group was ours and went on without us: its key and its first configuration."""
+    name, born = f"box{mark}{number}", 1024 * number
+    first = msgspec.structs.replace(config(B, C, A, epoch=born, born=born), name=name)
+    bench.feed(B, Chosen(key_of(name), first, 1))
+    later = msgspec.structs.replace(config(B, C, epoch=born + 1, born=born), name=name)
+    bench.feed(B, Chosen(key_of(name), later, 1))
+    bench.durable()
+    return key_of(name), first
+
+
+def remembered(bench: Bench) -> int:
+    rows = bench.store.scan(LOCAL, b"", b"", 1 << 20).rows
+    return sum(1 for row in rows if row.key[:1] in b"xy")
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_private_mailboxes_left_are_remembered_up_to_a_bound_and_others_always(
+    monkeypatch: pytest.MonkeyPatch, *, restart: bool
+) -> None:
+    monkeypatch.setattr(registry_module, "GROUPS_LEFT_MAX", 4)
+    bench = Bench(A)
+    others = [gone_on(bench, number, "-") for number in range(1, 8)]
+    private = [gone_on(bench, number, "~") for number in range(1, 8)]
+    assert remembered(bench) == 7 + 4
+    if restart:
+        bench = bench.restarted()
+        private.append(gone_on(bench, 8, "~"))
+        assert remembered(bench) == 7 + 4
+    bench.forget()
+    for key, first in (*others, *private[-4:]):
+        bench.feed(C, Prepare(key, first, (9, C.id)))
+        bench.feed(C, Chosen(key, first, 1))
+    bench.durable()
+    assert not bench.said(Promised)
+    assert not bench.said(Installed)
+    assert bench.groups.empty
+    bench.feed(C, Chosen(*private[0], 1))
+    assert not bench.groups.empty, "the oldest is forgotten"
+
+
+@pytest.mark.parametrize("damaged", [b"x", b"y", b"v"])
+def test_damaged_memory_of_groups_left_lets_no_old_configuration_in(damaged: bytes) -> None:
+    bench = Bench(A)
+    left = [gone_on(bench, number, mark) for number, mark in enumerate("--~~", 1)]
+    bench.feed(B, Chosen(KEY, config(B, C, A, epoch=8), 1))  # we are said to hold its rows, and do not
+    left.append((KEY, config(B, C, A)))
+    rows = bench.store.scan(LOCAL, b"", b"", 1 << 20).rows
+    lost = [row.key for row in rows if row.key[:1] == damaged]
+    assert lost
+    again = Bench(A)
+    again.turn(lambda turn: again.groups.start(turn, Page([row for row in rows if row.key not in lost], lost, None)))
+    for key, first in left:
+        again.feed(C, Chosen(key, first, 1))
+    assert not again.said(Installed)
+    assert again.groups.empty
+
+
+def test_claims_about_groups_never_heard_of_are_answered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(membership, "GROUPS_VOID_MAX", 3)
+    bench = Bench(A)
+    for number in range(9):
+        bench.feed(B, Chosen(key_of(f"box-{number}"), config(B, C, A, epoch=8), 1))
+    assert len(bench.said(NotMember)) == 3
