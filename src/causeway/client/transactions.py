@@ -23,11 +23,16 @@ from causeway.core.deadlines import NEVER
 from causeway.core.machine import Turn
 from causeway.core.messages import Commit, Outcome, SendPart, SettlePart
 from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, Refused
-from causeway.limits import BATCH_COUNT_MAX, FRAME_BYTES_MAX, HEAD_BYTES_MAX
+from causeway.limits import (
+    BATCH_COUNT_MAX,
+    OPERATION_BYTES_MAX,
+    SPANS_MAX,
+    TRANSACTION_HEAD_BYTES_MAX,
+    TRANSACTION_PARTS_MAX,
+)
 from causeway.ranges import merged
 from causeway.types import Duration, Flag, Instant, Span
 from causeway.wire import body as bodies
-from causeway.wire.codec import encode_head
 
 
 class Parcel(msgspec.Struct, frozen=True):
@@ -116,10 +121,7 @@ class Transactions(Errand):
             sends.append(SendPart(like.dest, first, len(run), like.flags, like.priority, like.ttl, len(chunk)))
         head = Commit(self._config.name, incarnation, self.last + 1, tuple(sends), _settles(reserved))
         body = b"".join(chunks)
-        size = len(encode_head(head))
-        if size > HEAD_BYTES_MAX or size + len(body) > FRAME_BYTES_MAX:
-            shown = f"{len(parcels)} sends and {len(reserved)} acknowledgements, {len(body)} bytes"
-            raise ConfigError("transaction", shown, "is too large for one frame; split it")
+        _check(head, body)
         commitment = Commitment(head, body, reserved)
         commitment.accepts = [_ids_of(lot, index) for lot, index in reserved]
         for lot, index in reserved:
@@ -239,6 +241,21 @@ def _runs(parcels: Sequence[Parcel]) -> list[list[Parcel]]:
         else:
             runs.append([parcel])
     return [run for runs in by_dest.values() for run in runs]
+
+
+def _check(head: Commit, body: bytes) -> None:
+    """Say here what a broker would refuse: nothing of a transaction that is too large is sent."""
+    parts = len(head.sends) + len(head.settles)
+    spans = sum(len(part.spans) for part in head.settles)
+    size = len(msgspec.msgpack.encode((head.sends, head.settles)))
+    for field, value, limit, what in (
+        ("transaction.parts", parts, TRANSACTION_PARTS_MAX, "destinations, runs of equal properties and mailboxes"),
+        ("transaction.acknowledgements", spans, SPANS_MAX, "messages that do not follow each other"),
+        ("transaction.body", len(body), OPERATION_BYTES_MAX, "bytes of messages"),
+        ("transaction.head", size, TRANSACTION_HEAD_BYTES_MAX, "bytes of names and numbers"),
+    ):
+        if value > limit:
+            raise ConfigError(field, value, f"at most {limit} {what} are allowed in one; split the transaction")
 
 
 def _settles(reserved: Sequence[tuple[Lot, int]]) -> tuple[SettlePart, ...]:

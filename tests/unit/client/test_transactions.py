@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from causeway.client import transactions
 from causeway.client.outcomes import TransactionDone
 from causeway.client.transactions import Parcel
+from causeway.core.mail.faults import transaction_fault
 from causeway.core.messages import Attached, Commit, Moved, Outcome, SendPart, Settle, SettlePart
 from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
+from causeway.limits import HEAD_BYTES_MAX, OPERATION_BYTES_MAX, TRANSACTION_PARTS_MAX
 from causeway.types import SECOND
 from causeway.wire import body as bodies
+from causeway.wire.codec import encode_head
 from tests.unit.client.stage import INCARNATION, Stage, peer
 
 
@@ -133,13 +137,53 @@ def test_commit_nobody_answers_is_reported_as_unknown_and_still_repeated(stage: 
     assert not held._lot.is_open(0)
 
 
-def test_transaction_too_large_for_a_frame_is_refused_and_costs_no_number(stage: Stage, home: str) -> None:
-    big = [Parcel("a", bytes(6 << 20)) for _ in range(3)]
-    with pytest.raises(ConfigError, match="split it"):
-        stage.session.commit(big, [])
-    stage.session.commit([Parcel("a", b"x")], [])
+def many(count: int, size: int = 1, name: int = 0) -> list[Parcel]:
+    """One message to each of so many destinations with names of so many bytes."""
+    return [Parcel(f"{number}".rjust(name, "x"), bytes(size)) for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("parcels", "field"),
+    [
+        (many(1), None),
+        (many(TRANSACTION_PARTS_MAX), None),
+        (many(TRANSACTION_PARTS_MAX + 1), "transaction.parts"),
+        ([Parcel("a", b"", priority=number % 2) for number in range(TRANSACTION_PARTS_MAX + 1)], "transaction.parts"),
+        ([Parcel("a", b"")] * 5_000, None),
+        (many(2, OPERATION_BYTES_MAX // 2 - 8), None),
+        (many(2, OPERATION_BYTES_MAX // 2), "transaction.body"),
+        (many(200, name=255), None),
+        (many(250, name=255), "transaction.head"),
+    ],
+)
+def test_transaction_is_refused_before_it_is_sent_exactly_when_a_broker_would_refuse_it(
+    stage: Stage, home: str, parcels: list[Parcel], field: str | None
+) -> None:
+    if field is not None:
+        with pytest.raises(ConfigError, match="split the transaction") as caught:
+            stage.session.commit(parcels, [])
+        assert caught.value.field == field
+        parcels = [Parcel("a", b"x")]
+    stage.session.commit(parcels, [])
     stage.turn()
-    assert [(head.number, head.sends[0].first) for head in stage.said(Commit)] == [(1, 1)]
+    (frame,) = [frame for frame in stage.sent if isinstance(frame.head, Commit)]
+    assert frame.head.number == 1, "a refused one costs no number"
+    assert transaction_fault(frame.head, frame.body) is None
+    assert len(encode_head(frame.head)) <= HEAD_BYTES_MAX
+
+
+def test_transaction_with_too_many_scattered_acknowledgements_is_refused_and_leaves_them_in_hand(
+    stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transactions, "SPANS_MAX", 2)
+    consumer = stage.consume(home)
+    stage.deliver(home, consumer, 10, 1, 5)
+    held = [(m._lot, m._index) for m in stage.shown(consumer)]
+    with pytest.raises(ConfigError) as caught:
+        stage.session.commit([], held[::2])
+    assert (caught.value.field, caught.value.value) == ("transaction.acknowledgements", 3)
+    assert not any(lot.is_reserved(index) for lot, index in held)
+    stage.session.commit([], held)
 
 
 def test_open_transactions_fail_when_the_session_is_closed(stage: Stage, home: str) -> None:
