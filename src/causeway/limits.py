@@ -144,6 +144,9 @@ MAILBOX_VOLATILE_BYTES_MAX: Final = 64 * MIB
 MAILBOX_STORED_BYTES_MAX: Final = 8 * 1024 * MIB
 """Stored bodies of one mailbox; above it sends are refused until somebody consumes."""
 
+BURIED_RANGES_MAX: Final = 1024
+"""Runs of numbers a mailbox remembers as dead letters, so that a late settlement of one is not confirmed."""
+
 SEEN_RANGES_MAX: Final = 4096
 """Gaps remembered per stream of unordered messages before the oldest are forgotten."""
 

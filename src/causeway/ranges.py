@@ -103,6 +103,21 @@ class IdSet:
         at = bisect_right(self._firsts, number) - 1
         return self._lasts[at] if at >= 0 and number <= self._lasts[at] else number - 1
 
+    def common(self, first: int, last: int) -> list[Span]:
+        """The runs of first..last that are in the set."""
+        found: list[Span] = []
+        for start, stop in [*self.missing(first, last), (last + 1, last)]:
+            if first < start:
+                found.append((first, start - 1))
+            first = stop + 1
+        return found
+
+    def merge(self, spans: Iterable[Span], runs_max: int) -> None:
+        """Include all of these; then drop the lowest runs until at most `runs_max` remain."""
+        for first, last in spans:
+            self.add(first, last)
+        self.forget_lowest(runs_max)
+
     def forget_lowest(self, runs_max: int) -> None:
         """Drop the lowest runs until at most `runs_max` remain."""
         excess = len(self._firsts) - runs_max

@@ -93,3 +93,13 @@ def test_runs_below_a_number_are_forgotten() -> None:
     ids = IdSet([(1, 3), (5, 9), (12, 12)])
     ids.forget_below(9)
     assert ids.spans() == [(5, 9), (12, 12)]
+
+
+@given(steps, spans)
+def test_common_and_missing_make_up_the_whole(script: list[tuple[bool, Span]], asked: Span) -> None:
+    runs, plain = build(script)
+    common, missing = runs.common(*asked), runs.missing(*asked)
+    assert [n for first, last in common for n in range(first, last + 1)] == sorted(
+        n for n in range(asked[0], asked[1] + 1) if n in plain
+    )
+    assert merged([*common, *missing]) == [asked]

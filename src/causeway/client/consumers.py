@@ -22,7 +22,7 @@ from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import Code, RemoteProtocolError
-from causeway.limits import STREAMS_SEEN_MAX
+from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
 from causeway.ranges import IdSet, merged
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
@@ -194,8 +194,9 @@ class MailReaders:
         """Those messages will not come again."""
         consumer = self._all.get(head.consumer)
         if consumer is not None and consumer.mailbox == head.mailbox:
-            for first, last in head.spans:
+            for first, last in (*head.spans, *head.dead):
                 consumer.unconfirmed.remove(first, last)
+            consumer.dead.merge(head.dead, SPANS_PER_FRAME_MAX)
             if not consumer.unconfirmed:
                 self._errands.deadlines.cancel(consumer.number)
                 if consumer.closing:
@@ -278,11 +279,10 @@ class MailReaders:
         seen = streams.get(key)
         if seen is None:
             seen = streams[key] = SeenStream(mailbox, key)
-            if len(streams) > STREAMS_SEEN_MAX:
-                oldest = next((known for known, old in streams.items() if not old.lots and known != key), None)
-                if oldest is not None:
-                    del streams[oldest]
-                    self.forgotten.append((mailbox, oldest))
+            idle = (known for known, old in streams.items() if not old.lots and known != key)
+            if len(streams) > STREAMS_SEEN_MAX and (oldest := next(idle, None)) is not None:
+                del streams[oldest]
+                self.forgotten.append((mailbox, oldest))
         return seen
 
     def _enqueue(self, consumer: MailReader, lot: Lot) -> None:

@@ -26,6 +26,7 @@ class MailReader(Errand):
         "attached_on",
         "closing",
         "credit",
+        "dead",
         "dirty",
         "handler",
         "held",
@@ -53,6 +54,8 @@ class MailReader(Errand):
         """Express numbers settled and not yet said."""
         self.unconfirmed = IdSet()
         """Settled by us, not yet confirmed to be on all copies: said again after a reconnect."""
+        self.dead = IdSet()
+        """Settled by us too late, the latest of them: they were given back too often before, and are dead letters."""
         self.attached_on: Uplink | None = None
         """Where Attach was sent."""
         self.closing = False

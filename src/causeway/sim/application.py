@@ -321,4 +321,5 @@ class Application:
             elif place in self._said:
                 del self._said[place]
                 mailbox, letter = self._settling.pop(place)
-                self.panel.settlement_confirmed(mailbox, self.reader, letter)
+                if place[1] not in self._consumers[place[0]].dead:
+                    self.panel.settlement_confirmed(mailbox, self.reader, letter)

@@ -98,6 +98,20 @@ def test_bad_consumer_is_refused(stage: Stage, mailbox: str, credit: int) -> Non
         stage.session.attach(mailbox, credit)
 
 
+def test_settlement_that_came_too_late_is_not_said_again_and_not_taken_for_confirmed(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home)
+    stage.deliver(home, consumer, 10, 1, 3)
+    for message in stage.shown(consumer):
+        stage.session.accept(message._lot, message._index, message._index)
+    stage.turn()
+    stage.take_sent()
+    stage.receive(home, Settled("orders", consumer.number, ((10, 10), (12, 12)), ((11, 11),)))
+    assert not consumer.unconfirmed
+    assert [number in consumer.dead for number in (10, 11, 12)] == [False, True, False]
+    stage.sleep(60 * SECOND)
+    assert stage.said(Settle) == []
+
+
 # Delivering and settling ----------------------------------------------------------------------------------------
 def test_messages_are_shown_in_order_and_settled_as_ranges(stage: Stage, home: str) -> None:
     consumer = stage.consume(home)

@@ -6,12 +6,13 @@ Owns: the vocabulary between `mailbox` and the office. Must not know: how either
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 import msgspec
 
 from causeway.core.mail.rows import StoredBatch
 from causeway.store.base import Write
-from causeway.types import Instant
+from causeway.types import Instant, Span
 
 
 class Verdict(enum.IntEnum):
@@ -65,6 +66,10 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     """One operation of span 1; empty when nothing durable changed."""
     confirm: list[Piece]
     """Not stored: report Accepted(delivered=True). Stored (and sent with Flag.CONFIRM): report Confirmed."""
+    dead: Sequence[Span] = ()
+    """Not settled: they are dead letters, or about to be."""
+    locked: Sequence[Span] = ()
+    """Not settled: a transaction has them."""
 
 
 class Returned(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from causeway.core.mail.rows import SETTLED, Mark, StoredBatch, batch_key
+from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch, batch_key
 from causeway.core.mail.stretches import Ever, Stretches
 from causeway.ranges import IdSet
 from causeway.types import VOLATILE_FROM
@@ -91,6 +91,7 @@ class Backlog:
         "_page",
         "_settled",
         "_void",
+        "condemned",
         "last",
         "start",
         "stretches",
@@ -111,6 +112,8 @@ class Backlog:
         """The keys of `_ahead`, in order."""
         self._settled = IdSet()
         """Numbers that a mark calls settled: nothing is marked twice, however often it is settled."""
+        self.condemned = IdSet()
+        """Numbers that a mark calls condemned: somebody may have buried them, so nobody settles them here."""
         self._loaded = (0, 0)
         self._end = (0, 0)
         """Messages and bytes ever stored, up to the last batch in memory and up to the last one on disk."""
@@ -236,7 +239,8 @@ class Backlog:
         self._page = None
         if not self.is_open:
             self._void = (0, 0)
-        self._settled.forget_below(self.start if self.is_open else VOLATILE_FROM)
+        for known in (self._settled, self.condemned):
+            known.forget_below(self.start if self.is_open else VOLATILE_FROM)
         passed = bisect_left(self._keys, self.start) if self.is_open else len(self._keys)
         stale = [key for key in self._keys[:passed] if not self.is_open or self._is_stale(key)]
         for key in stale:
@@ -276,6 +280,8 @@ class Backlog:
         for mark in marks:
             if mark.deliveries == SETTLED:
                 self._settled.add(mark.first, mark.last)
+            elif mark.deliveries >= CONDEMNED:
+                self.condemned.add(mark.first, mark.last)
 
     def settle(self, first: int, last: int) -> list[tuple[int, tuple[Mark, ...]]]:
         """Settle messages that may lie here: the mark rows to write, as their numbers and their marks."""
@@ -283,7 +289,8 @@ class Backlog:
         if first > last:
             return []
         rows: list[tuple[int, tuple[Mark, ...]]] = []
-        for start, stop in self._settled.missing(first, last):
+        open_spans = self._settled.missing(first, last)
+        for start, stop in [span for found in open_spans for span in self.condemned.missing(*found)]:
             rows.append((start, (*self._ahead.get(start, ()), Mark(start, stop, SETTLED))))
             self.mark(*rows[-1])
         return rows

@@ -41,6 +41,25 @@ class Box:
     sweeping: bool = False
     """Whether a look for what has expired on disk waits or is under way."""
 
+    def waiting_senders(self) -> list[Deposit]:
+        """Batches that are not acknowledged yet."""
+        return [deposit for deposits in self.senders.values() for deposit in deposits]
+
+    def after(self, turn: Turn, done: Done) -> None:
+        """Do something when every operation on its way is on all copies: now, if none is."""
+        if not self.done:
+            done(turn)
+            return
+        ticket = next(reversed(self.done))
+        seq, earlier = self.done[ticket]
+
+        def both(turn: Turn) -> None:
+            if earlier is not None:
+                earlier(turn)
+            done(turn)
+
+        self.done[ticket] = (seq, both)
+
     def due(self, patience: Duration) -> Instant | None:
         """When something expires, or has passed unsettled for longer than `patience`."""
         due, since, sweep = self.mailbox.next_expiry(), self.mailbox.passing(), self.sweep_due()

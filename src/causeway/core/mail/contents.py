@@ -13,6 +13,7 @@ from causeway.core.mail.answers import Piece
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.batches import DEAD, DONE, HELD, LOCKED, OPEN, READY, UNSAFE, Batch, BatchPart, Lanes, Shelf
 from causeway.core.mail.consumers import Consumer
+from causeway.core.mail.graves import Graves, beyond
 from causeway.core.mail.rows import StoredBatch, batch_key, decode_batch, encode, mark_key
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import VOLATILE_FROM, Flag, Instant, Span
@@ -47,6 +48,7 @@ class Contents:
         "backlog",
         "bytes",
         "count",
+        "graves",
         "lanes",
         "memory_bytes",
         "stored",
@@ -67,6 +69,7 @@ class Contents:
         self.volatile = Shelf()
         self.lanes = Lanes()
         self.backlog = Backlog()
+        self.graves = Graves(group)
         self.count = 0
         self.bytes = 0
         self.memory_bytes = 0
@@ -101,6 +104,7 @@ class Contents:
         if claim.marks:
             batch.apply(claim.marks)
             batch.marked = True
+            self.graves.condemned += sum(part.count for part in batch.parts if part.state == DEAD)
         if claim.stale:
             if claim.marks:
                 self._chores.append(self.marks(batch))
@@ -179,6 +183,10 @@ class Contents:
                 for number, marks in self.backlog.settle(first, last):
                     tally.writes.append(Put(self._group, mark_key(number), number, encode(marks)))
 
+    def beyond(self, spans: Sequence[Span], *, locks: bool) -> tuple[list[Span], list[Span]]:
+        """Of these numbers, those that nobody settles any more, and those that a transaction has locked, if any are."""
+        return beyond(spans, self.graves, self.backlog, (self.stored, self.volatile), locks=locks)
+
     def select(self, first: int, last: int, mask: int) -> list[BatchPart]:
         """The parts of messages first..last in a state of `mask`, cut to fit."""
         chosen: list[BatchPart] = []
@@ -217,6 +225,7 @@ class Contents:
         if part.state == HELD:
             if 0 < deliveries_max <= part.deliveries:
                 part.state = DEAD
+                self.graves.condemned += part.count
             else:
                 self._make_ready(part)
         tally.touched[part.batch.rank] = part.batch
@@ -267,6 +276,8 @@ class Contents:
         count = part.stop - part.start
         if part.state == READY:
             self.lanes.leave(part)
+        elif part.state == DEAD:
+            self.graves.bury(batch.info.seq + part.start, count)
         else:
             self._unhold(part)
         part.state = DONE
@@ -340,6 +351,7 @@ class Contents:
             run = (info.seq, info.seq + batch.count)
         if run is not None:
             writes.append(Delete(self._group, batch_key(run[0]), batch_key(run[1])))
+        writes += self.graves.rows()
         self.lanes.purge()
         return writes
 

@@ -87,6 +87,7 @@ class Mailbox:
         for number, marks in parsed.marks:
             self._contents.backlog.mark(number, marks)
         self._participant.restore(parsed.prepared)
+        self._contents.graves.restore(parsed.buried)
         last, ever = self._intake.restore(parsed.seen)
         _, cut_at = self._load(parsed.batches, self.config.window_bytes)
         start = cut_at or next
@@ -208,10 +209,7 @@ class Mailbox:
 
     def detach_conn(self, conn: int) -> list[Write]:
         """A connection is gone, with all its consumers."""
-        writes: list[Write] = []
-        for consumer in self._consumers.of_conn(conn):
-            writes += self.detach(conn, consumer)
-        return writes
+        return [write for consumer in self._consumers.of_conn(conn) for write in self.detach(conn, consumer)]
 
     def consumers(self) -> list[tuple[int, int]]:
         """(conn, consumer) of all, in the order they attached."""
@@ -277,7 +275,7 @@ class Mailbox:
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
         """An application is done with messages, whether it still holds them here or held them before a failure.
 
-        Numbers that are unknown, settled, locked by a transaction or condemned are ignored.
+        Numbers that are unknown or settled are ignored, those condemned or locked by a transaction as well, by name.
         """
         return self._settle(spans, OPEN)
 
@@ -286,9 +284,10 @@ class Mailbox:
         return self._settle(spans, DEAD)
 
     def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
-        tally = Tally()
-        self._contents.settle(disjoint(spans), mask, tally)
-        return Settlement(self._flush(tally), tally.pieces)
+        spans, tally = disjoint(spans), Tally()
+        dead, locked = self._contents.beyond(spans, locks=len(self._participant) > 0) if mask == OPEN else ([], [])
+        self._contents.settle(spans, mask, tally)
+        return Settlement(self._flush(tally), tally.pieces, dead, locked)
 
     def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
         """A consumer does not want messages it holds: to their place again, or condemned when that came too often."""

@@ -32,7 +32,6 @@ from causeway.core.messages import (
     Resend,
     Return,
     Settle,
-    Settled,
     TxDecide,
     TxPrepare,
 )
@@ -101,9 +100,8 @@ class Office:
             turn.send(conn, Moved(box.mailbox.name, peer, Code.NOT_OWNER, "the mailbox has moved"))
             self._attendance.end(conn, event.group)
         self.looks.on_ownership_lost(turn, event.group, box.mailbox.name, peer)
-        for deposits in box.senders.values():
-            for deposit in deposits:
-                self._replies.reject(turn, deposit, Code.NOT_OWNER, "the mailbox has moved")
+        for deposit in box.waiting_senders():
+            self._replies.reject(turn, deposit, Code.NOT_OWNER, "the mailbox has moved")
 
     def touch(self, group: Key) -> None:
         """Look at the mailbox again at the end of the turn."""
@@ -228,14 +226,18 @@ class Office:
         group = key_of(head.mailbox)
         box = self.boxes[group]
         settlement = box.mailbox.settle(conn, head.consumer, head.spans, turn.now)
+        stored = any(first < VOLATILE_FROM for first, _ in head.spans)
 
         def done(turn: Turn) -> None:
-            if any(first < VOLATILE_FROM for first, _ in head.spans):
-                turn.send(conn, Settled(head.mailbox, head.consumer, head.spans))
+            if stored:
+                self._replies.settled(turn, conn, head, settlement)
             if settlement.confirm:
                 self._replies.confirm(turn, box, settlement.confirm)
 
-        self._write(turn, box, settlement.writes, done)
+        if stored and not settlement.writes:
+            box.after(turn, done)  # what was settled before may still be on its way to the copies
+        else:
+            self._write(turn, box, settlement.writes, done)
         self._dirty[group] = None
 
     def give_back(self, turn: Turn, conn: int, head: Return) -> None:
@@ -245,8 +247,9 @@ class Office:
         # Its count, and perhaps its way to the dead letters, must outlive us.
         self._store_passing(turn, box)
         returned = box.mailbox.give_back(conn, head.consumer, head.spans, turn.now)
-        self._write(turn, box, returned.writes, None)
-        self.bury += [(box.mailbox.name, box.config, batch) for batch in returned.dead]
+        dead = [(box.mailbox.name, box.config, batch) for batch in returned.dead]
+        # Not before the verdict is on all copies: a new owner that knows nothing of it would hand them out again.
+        self._write(turn, box, returned.writes, lambda _: self.bury.extend(dead))
         self.touch(group)
 
     def buried(self, turn: Turn, mailbox: str, first: int, last: int) -> None:
@@ -378,9 +381,8 @@ class Office:
         """Tell the senders of unconfirmed batches that nobody can acknowledge them now."""
         box = self.boxes.get(group)
         if box is not None:
-            for deposits in box.senders.values():
-                for head in deposits:
-                    self._replies.reject(turn, head, code, detail)
+            for head in box.waiting_senders():
+                self._replies.reject(turn, head, code, detail)
             box.senders.clear()
 
     def _write(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from causeway.core.machine import Turn
-from causeway.core.mail.answers import Piece
+from causeway.core.mail.answers import Piece, Settlement
 from causeway.core.mail.box import Box
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Accepted, Confirmed, Deposit, Message, Rejected
+from causeway.core.messages import Accepted, Confirmed, Deposit, Message, Rejected, Settle, Settled
 from causeway.core.ports import Courier
 from causeway.errors import Code
 from causeway.limits import ID_MAX, NAME_BYTES_MAX, SEEN_SECONDS_MIN_CROWDED, SEEN_STREAMS_MAX
+from causeway.ranges import IdSet, disjoint
 from causeway.trace import Step
 from causeway.types import Flag, ServiceClass
 
@@ -60,6 +61,18 @@ class Replies:
         else:
             detail = f"mailbox {head.dest!r} has reached its bound"
         self.reject(turn, head, code, detail)
+
+    def settled(self, turn: Turn, conn: int, head: Settle, settlement: Settlement) -> None:
+        """Tell a consumer which messages are done with, and which are dead letters instead.
+
+        What a transaction has locked is not spoken of: the consumer asks again, when it is decided.
+        """
+        spans, dead = head.spans, tuple(settlement.dead)
+        if dead or settlement.locked:
+            blocked = IdSet(sorted((*dead, *settlement.locked)))
+            spans = tuple(span for first, last in disjoint(spans) for span in blocked.missing(first, last))
+        if spans or dead:
+            turn.send(conn, Settled(head.mailbox, head.consumer, spans, dead))
 
     def confirm(self, turn: Turn, box: Box, pieces: Sequence[Piece]) -> None:
         """Settled by the application: acknowledge what only passed, confirm what was stored and asked for it."""

@@ -4,6 +4,7 @@
     "m" seq(8)   tuple[Mark, ...]       what is settled, counted or condemned of a batch (or of what lies behind)
     "s" stream   SeenRow                ids of one stream that were admitted: duplicates are known by it
     "t" txid     PreparedRow            a transaction's part, held invisible until it is decided
+    "u"          list[Span]             numbers that the dead-letter mailbox has
 
 Numbers are 8 bytes big-endian, so that key order is delivery order. "d" belongs to the coordinator's decisions.
 Owns: the encodings. Must not know: what a mailbox does with them.
@@ -23,6 +24,7 @@ BATCH: Final = b"b"
 MARK: Final = b"m"
 SEEN: Final = b"s"
 PREPARED: Final = b"t"
+BURIED: Final = b"u"
 
 SETTLED: Final = -1
 CONDEMNED: Final = 1 << 32
@@ -115,6 +117,7 @@ decode_batch = msgspec.msgpack.Decoder(StoredBatch).decode
 decode_marks = msgspec.msgpack.Decoder(tuple[Mark, ...]).decode
 decode_seen = msgspec.msgpack.Decoder(SeenRow).decode
 decode_prepared = msgspec.msgpack.Decoder(PreparedRow).decode
+decode_spans = msgspec.msgpack.Decoder(list[Span]).decode
 _decode_stream = msgspec.msgpack.Decoder(tuple[str, int, int]).decode
 _decode_tx = msgspec.msgpack.Decoder(tuple[str, int, int, int]).decode
 
@@ -126,11 +129,12 @@ class Parsed(NamedTuple):
     marks: list[tuple[int, tuple[Mark, ...]]]
     seen: list[tuple[bytes, SeenRow]]
     prepared: list[tuple[TxId, PreparedRow]]
+    buried: list[Span]
 
 
 def parse(rows: Iterable[Row]) -> Parsed:
     """Sort rows by kind; batches stay encoded."""
-    parsed = Parsed([], [], [], [])
+    parsed = Parsed([], [], [], [], [])
     for row in rows:
         kind = row.key[:1]
         if kind == BATCH:
@@ -141,6 +145,8 @@ def parse(rows: Iterable[Row]) -> Parsed:
             parsed.seen.append((row.key, decode_seen(row.value)))
         elif kind == PREPARED:
             parsed.prepared.append((tx_of(row.key), decode_prepared(row.value)))
+        elif kind == BURIED:
+            parsed.buried.extend(decode_spans(row.value))
     return parsed
 
 

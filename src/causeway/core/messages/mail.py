@@ -144,6 +144,8 @@ class Settled(msgspec.Struct, frozen=True, array_like=True, tag=76, gc=False):
     mailbox: str
     consumer: int
     spans: tuple[Span, ...]
+    dead: tuple[Span, ...] = ()
+    """These were given back too often before the settlement came: they are not settled, they are dead letters."""
 
 
 class Return(msgspec.Struct, frozen=True, array_like=True, tag=77):

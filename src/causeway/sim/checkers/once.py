@@ -4,8 +4,7 @@ A letter may be handed out again only as long as nobody has finished it: after i
 reader that held it ended or was cut off before its acknowledgement was confirmed. Within one life of one reader
 the client suppresses what it has seen, so there a second delivery needs a return in between.
 
-A letter that was given back too often is on its way to the dead-letter mailbox when a former holder's acknowledgement
-may still arrive: it can be done with and a dead letter, but never the other way round.
+A letter that was given back too often comes once more, as a dead letter; but not if somebody is done with it.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ class ExactlyOnce(Checker):
         """Delivered to this life of this reader, and not given back."""
         self._done: dict[Letter, Reader] = {}
         """Acknowledged, and the acknowledgement confirmed."""
-        self._buried: dict[Letter, Reader] = {}
-        """The same, as a dead letter."""
         self._kept: dict[tuple[Letter, str], None] = {}
         """Accepted by an application that remembers over restarts, and told to a broker."""
         self._sent: dict[Letter, None] = {}
@@ -39,7 +36,7 @@ class ExactlyOnce(Checker):
             self.complain(f"{letter} was delivered twice to {reader} from {mailbox}")
         if (letter, reader[0]) in self._kept:
             self.complain(f"{letter} was shown again to {reader}, which had kept that it accepted it")
-        done = self._buried.get(letter) or (None if mailbox != letter.dest else self._done.get(letter))
+        done = self._done.get(letter)
         if done is not None:
             self.complain(f"{letter} was delivered to {reader} from {mailbox} after {done} was done with it")
         self._held[(letter, reader)] = None
@@ -49,8 +46,7 @@ class ExactlyOnce(Checker):
         self._kept[(letter, application)] = None
 
     def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        done = self._done if mailbox == letter.dest else self._buried
-        done[letter] = reader
+        self._done[letter] = reader
 
     def reader_ended(self, reader: Reader) -> None:
         for place in [place for place in self._held if place[1] == reader]:

@@ -361,11 +361,11 @@ def test_overlapping_spans_look_at_each_batch_in_memory_once(monkeypatch: pytest
             yield number, batch
 
     monkeypatch.setattr(Shelf, "covering", counted)
-    room.prepare(transaction(settles=[(seqs[0], seqs[1])] * 100))
-    assert len(looked) == 2
-    looked.clear()
     room.give_back(*[(seqs[2], seqs[4])] * 100)
     assert len(looked) == 3
     looked.clear()
     room.settle(*[(seqs[2], seqs[-1])] * 100)
     assert len(looked) == 6
+    looked.clear()
+    room.prepare(transaction(settles=[(seqs[0], seqs[1])] * 100))
+    assert len(looked) == 2

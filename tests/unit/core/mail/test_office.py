@@ -266,6 +266,20 @@ def test_confirmations_wait_for_the_application_whose_mailbox_it_is() -> None:
     assert notice not in heads(attach(stage.office, consumer=3, name=NAME), CONN)
 
 
+def test_repeated_settlement_is_confirmed_no_sooner_than_the_one_it_repeats() -> None:
+    stage = Stage()
+    attach(stage.office)
+    stage.deposit(deposit(1, 3))
+    stage.commit()
+    turn = at()
+    for _ in range(2):
+        stage.office.settle(turn, CONN, Settle(NAME, 1, ((1, 3),)))
+    assert heads(turn, CONN) == []
+    assert heads(stage.commit(), CONN) == [Settled(NAME, 1, ((1, 3),))] * 2
+    stage.office.settle(turn, CONN, Settle(NAME, 1, ((1, 3),)))
+    assert heads(turn, CONN) == [Settled(NAME, 1, ((1, 3),))], "nothing is on its way"
+
+
 # Dead letters ---------------------------------------------------------------------------------------------------
 def test_message_given_back_too_often_is_buried_and_then_settled() -> None:
     stage = Stage(deliveries_max=1)
@@ -280,6 +294,30 @@ def test_message_given_back_too_often_is_buried_and_then_settled() -> None:
     assert len(stage.groups.operations) == 1
     stage.commit()
     assert stage.office.boxes[KEY].mailbox.empty()
+
+
+def test_message_is_buried_no_sooner_than_its_verdict_is_on_all_copies() -> None:
+    stage = Stage(deliveries_max=1)
+    attach(stage.office)
+    stage.deposit(deposit(1))
+    stage.commit()
+    stage.office.give_back(at(), CONN, Return(NAME, 1, ((1, 1),)))
+    assert stage.office.bury == []
+    stage.commit()
+    assert len(stage.office.bury) == 1
+
+
+def test_settlement_of_a_dead_letter_is_answered_as_too_late_before_and_after_its_burial() -> None:
+    stage = Stage(deliveries_max=1)
+    attach(stage.office)
+    stage.deposit(deposit(1, 3))
+    stage.commit()
+    stage.office.give_back(at(), CONN, Return(NAME, 1, ((2, 2),)))
+    stage.office.settle(at(), CONN, Settle(NAME, 1, ((1, 2),)))
+    assert heads(stage.commit(), CONN) == [Settled(NAME, 1, ((1, 1),), ((2, 2),))]
+    stage.office.buried(at(), NAME, 2, 2)
+    stage.office.settle(at(), CONN, Settle(NAME, 1, ((2, 3),)))
+    assert heads(stage.commit(), CONN) == [Settled(NAME, 1, ((3, 3),), ((2, 2),))]
 
 
 def test_burial_heard_while_nothing_may_be_written_is_settled_later() -> None:

@@ -48,13 +48,20 @@ def test_once_catches_a_letter_nobody_sent() -> None:
         ExactlyOnce().delivered("b", ONE, LETTER)
 
 
-def test_once_allows_a_dead_letter_after_a_late_settlement_but_nothing_after_the_dead_letter() -> None:
+def test_once_allows_a_dead_letter_that_nobody_was_done_with_and_nothing_after_it() -> None:
     checker = checker_after_delivery()
-    checker.settlement_confirmed("b", ONE, LETTER)
+    checker.returned("b", ONE, LETTER)
     checker.delivered("dead/b", OTHER, LETTER)
     checker.settlement_confirmed("dead/b", OTHER, LETTER)
     with pytest.raises(Wrong, match="after"):
         checker.delivered("b", ("d", 1), LETTER)
+
+
+def test_once_catches_a_dead_letter_that_somebody_was_done_with() -> None:
+    checker = checker_after_delivery()
+    checker.settlement_confirmed("b", ONE, LETTER)
+    with pytest.raises(Wrong, match="after"):
+        checker.delivered("dead/b", OTHER, LETTER)
 
 
 def test_once_catches_a_dead_letter_that_comes_twice() -> None:
