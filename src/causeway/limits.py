@@ -166,6 +166,15 @@ SEEN_SECONDS_MIN_CROWDED: Final = 600
 SEEN_FORGOTTEN_MAX: Final = 1024
 """Streams forgotten at once: their rows go with the operation that found them, which must fit a frame."""
 
+EPOCH_MAX: Final = 1 << 62
+"""Greatest epoch, position or ballot of a group: nothing that is added to one overflows 64 bits."""
+
+GROUP_MEMBERS_MAX: Final = 32
+"""Brokers in one configuration: twice as many as a group ever has, and they fit a frame's head."""
+
+ROW_KEY_BYTES_MAX: Final = 512
+"""A row's key holds a name and some numbers."""
+
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""
 

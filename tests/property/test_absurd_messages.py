@@ -12,26 +12,54 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from causeway.core.groups.registry import ROOT, ROOT_NAME
+from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import (
+    Accept,
     Accepted,
+    Adopted,
     Attach,
+    Attached,
     Browse,
     Browsed,
+    Chosen,
+    Chunk,
+    Chunked,
     Commit,
+    Config,
     Confirmed,
+    Copied,
     Deposit,
     Detach,
+    Enter,
+    Entered,
+    Fetch,
+    Fetched,
     Find,
+    Hail,
+    Inquire,
+    Installed,
+    Leaves,
+    Member,
     Message,
     Moved,
+    NotMember,
+    Outbid,
     Outcome,
+    Outdated,
+    Prepare,
+    Promised,
     Rejected,
+    Replicate,
     Resend,
+    Resolve,
+    Resolved,
     Return,
     Routed,
     SendPart,
     Settle,
     SettlePart,
+    StatusReply,
+    StatusRequest,
     TxAsk,
     TxDecide,
     TxDone,
@@ -40,19 +68,40 @@ from causeway.core.messages import (
 )
 from causeway.errors import Code
 from causeway.limits import FRAME_BYTES_MAX, HEAD_BYTES_MAX
-from causeway.types import key_of
+from causeway.store.base import LOCAL, Put, Row
+from causeway.types import Peer, key_of
 from causeway.wire.body import join
 from causeway.wire.codec import decode_head, encode_head
 from tests.property.lone_broker import CLIENT, INCARNATION, ME, OTHER, LoneBroker
-
-GROUP_TAGS = range(30, 50)
-"""What the members of a group say to each other is tested where groups are."""
 
 ONE = join([b"x"])
 INTEGERS = st.sampled_from([1, 0, 2, -1, INCARNATION, 2**31, 2**62, 2**63 - 1, 2**64 - 1])
 NAMES = st.sampled_from([CLIENT, "orders", "b2", ROOT_NAME, "dead/orders", "", "\x00", "ä" * 200, "n" * 60_000])
 KEYS = st.sampled_from([ME.id, OTHER.id, ROOT, key_of("orders"), key_of(CLIENT), b"", bytes(16), b"k" * 100])
-BODIES = st.sampled_from([ONE, b"", join([b"a", b"bb"]), ONE + ONE]) | st.binary(max_size=24)
+ROW_KEYS = [
+    b"b" + (1).to_bytes(8, "big"),
+    b"b",
+    b"b" + b"\xff" * 8,
+    b"b" + b"\xff" * 20,
+    b"m" + bytes(8),
+    b"m" + b"\xff" * 20,
+    b"s",
+    b"t",
+    b"u",
+    b"d" + bytes(16),
+    b"e" + bytes(16),
+    b"",
+]
+ROWS = st.builds(Row, st.sampled_from(ROW_KEYS), INTEGERS, st.binary(max_size=8))
+PUTS = st.builds(
+    Put, st.sampled_from([key_of("orders"), ROOT, LOCAL]), st.sampled_from(ROW_KEYS), INTEGERS, st.binary()
+)
+BODIES = (
+    st.sampled_from([ONE, b"", join([b"a", b"bb"]), ONE + ONE])
+    | st.binary(max_size=24)
+    | st.lists(ROWS, max_size=3).map(msgspec.msgpack.encode)
+    | st.lists(PUTS, max_size=3).map(msgspec.msgpack.encode)
+)
 
 _SEND = SendPart("orders", 1, 1, 0, 4, 0, len(ONE))
 _SETTLE = SettlePart(CLIENT, ((1, 1),))
@@ -83,8 +132,46 @@ SENSIBLE: list[Message] = [
     Routed(key_of("orders"), "orders", 0, _DEPOSIT),
     Routed(key_of("orders"), "orders", 0, _PREPARE),
 ]
-KINDS: list[type[msgspec.Struct]] = [
-    kind for kind in typing.get_args(Message) if kind.__struct_config__.tag not in GROUP_TAGS
+KINDS: list[type[msgspec.Struct]] = list(typing.get_args(Message))
+BORN = 1 << 20
+"""Above every epoch that this cluster has reached."""
+
+
+def held_by(*peers: Peer, epoch: int = BORN, name: str = "orders", incomplete: tuple[Peer, ...] = ()) -> Config:
+    """A group, the first broker its owner."""
+    members = tuple(Member(peer, peer.store) for peer in peers)
+    return Config(name, epoch, peers[0].id, members, tuple(peer.id for peer in incomplete), BORN)
+
+
+ORDERS = key_of("orders")
+THEIRS, OURS = held_by(OTHER, ME), held_by(ME, OTHER)
+NEXT = held_by(ME, OTHER, epoch=BORN + 1)
+ROW = Put(ORDERS, b"s" + msgspec.msgpack.encode(("a", 1, 1)), 1, b"")
+ABOUT_GROUPS: list[Message] = [
+    Prepare(ORDERS, THEIRS, (1, OTHER.id)),
+    Prepare(ROOT, held_by(OTHER, ME, name=ROOT_NAME), (9, OTHER.id)),
+    Promised(ORDERS, BORN + 1, (1, ME.id), BORN, 1),
+    Outbid(ORDERS, BORN + 1, (9, OTHER.id)),
+    Outdated(ORDERS, OURS),
+    Accept(ORDERS, (1, OTHER.id), NEXT),
+    Adopted(ORDERS, BORN + 1, (1, ME.id)),
+    Chosen(ORDERS, THEIRS, 1),
+    Chosen(ORDERS, NEXT, 1),
+    Chosen(ORDERS, held_by(ME, epoch=BORN + 2), 1),
+    Chosen(ORDERS, held_by(OTHER, ME, epoch=BORN + 3, incomplete=(ME,)), 5),
+    Installed(ORDERS, BORN, 1),
+    Replicate(ORDERS, BORN, ME.store, 1, 1),
+    Copied(ORDERS, BORN, 1),
+    NotMember(ORDERS, BORN, 99),
+    Chunk(ORDERS, BORN + 3, ME.store, 5, b"", b"\xff"),
+    Chunked(ORDERS, BORN, b"", True),
+    Fetch(ORDERS, BORN, (b"b" + bytes(8), ROW.key)),
+    Fetched(ORDERS, BORN, False, (ROW.key,)),
+    Inquire(ORDERS, BORN),
+    Resolve(key_of("more"), "more", (OTHER, ME)),
+    Resolved(ORDERS, THEIRS),
+    Enter(ORDERS, NEXT),
+    Entered(ORDERS, BORN),
 ]
 
 
@@ -105,27 +192,40 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def distorted(draw: st.DrawFn) -> Message:
+def distorted(draw: st.DrawFn, sensible: list[Message] = SENSIBLE) -> Message:
     """A sensible message, with up to two fields that are not."""
-    head = draw(st.sampled_from(SENSIBLE))
+    head = draw(st.sampled_from(sensible))
     hints = typing.get_type_hints(type(head))
     names = draw(st.lists(st.sampled_from(sorted(hints)), min_size=1, max_size=2, unique=True))
     return msgspec.structs.replace(head, **{name: draw(values(hints[name])) for name in names})
 
 
+JOINED: list[Message] = [Hail(True, False), Leaves(True, False, (ME,), ())]
+STANDINGS: list[list[Message]] = [
+    [],
+    JOINED,
+    [*JOINED, Chosen(ORDERS, THEIRS, 1)],
+    [*JOINED, Chosen(ORDERS, OURS, 1), Installed(ORDERS, BORN, 1)],
+    [Chosen(ROOT, held_by(OTHER, ME, name=ROOT_NAME), 1)],
+]
+"""What the other broker is to ours: a stranger, a neighbour, the owner of a group we follow, a follower of ours."""
+
 MESSAGES = distorted() | distorted() | distorted() | st.sampled_from(KINDS).flatmap(values)
+GROUP_WORDS = st.lists(
+    st.tuples(st.just(False), distorted(ABOUT_GROUPS) | st.sampled_from(ABOUT_GROUPS), BODIES), min_size=1, max_size=16
+)
 WORDS = st.lists(st.tuples(st.booleans(), MESSAGES, BODIES), min_size=1, max_size=16)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-@given(joined=st.booleans(), words=WORDS)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(standing=st.sampled_from(STANDINGS), words=WORDS | GROUP_WORDS)
 def test_no_message_that_can_be_decoded_ends_a_broker(
-    joined: bool,
+    standing: list[Message],
     words: list[tuple[bool, Message, bytes]],
 ) -> None:
     broker = LoneBroker()
-    if joined:
-        broker.join_other()
+    for head in standing:
+        broker.broker_says(head)
     broker.client_says(_DEPOSIT, ONE)
     broker.client_says(Attach("orders", 1, 10))
     broker.pass_time()
@@ -185,3 +285,68 @@ def test_browsing_goes_on_where_an_answer_had_to_stop() -> None:
         found += [batch.first for batch in answer.batches]
         after, done = answer.batches[-1].seq, answer.done
     assert found == [1, 2, 3]
+
+
+def stored(**changes: object) -> bytes:
+    """A batch row of one message, with some fields that are not sensible."""
+    batch = StoredBatch(1, "a", 1, 1, 1, 1, 0, 4, 0, 0, OTHER.id, ONE)
+    return msgspec.msgpack.encode(msgspec.structs.replace(batch, **changes))
+
+
+def row_of(key: bytes, value: object) -> Put:
+    return Put(ORDERS, key, 1, value if isinstance(value, bytes) else msgspec.msgpack.encode(value))
+
+
+BATCH_KEY, MARK_KEY, SEEN_KEY = b"b" + (1).to_bytes(8, "big"), b"m" + (1).to_bytes(8, "big"), ROW.key
+TX_KEY = b"t" + msgspec.msgpack.encode(("a", 1, 1, 1))
+NONSENSE: list[Put] = [
+    *(
+        row_of(key, value)
+        for key in (*ROW_KEYS, SEEN_KEY, TX_KEY)
+        for value in (b"", b"\xc1", b"\x90", b"\x93\x01\x01\x01")
+    ),
+    *(
+        row_of(BATCH_KEY, stored(**{field: value}))
+        for field in ("seq", "first", "count", "flags", "priority", "expires", "at", "count_before", "bytes_before")
+        for value in (-1, 0, 2, 4097, 2**62, 2**63 - 1, 2**64 - 1)
+    ),
+    *(row_of(BATCH_KEY, stored(body=body)) for body in (b"", b"x", b"\x00\x00\x00\x09x", ONE + ONE)),
+    *(row_of(BATCH_KEY, stored(**change)) for change in ({"source": ""}, {"source": "n" * 60_000}, {"origin": b"k"})),
+    *(
+        row_of(MARK_KEY, [(first, last, fate)])
+        for first in (-1, 1, 2**64 - 1)
+        for last in (-1, 1, 2**64 - 1)
+        for fate in (-9, -1, 1, 2**32 + 1, 2**64 - 1)
+    ),
+    *(row_of(SEEN_KEY, ([(1, 2**64 - 1), (5, 1)], -1, number, number, number)) for number in (-1, 2**62, 2**64 - 1)),
+    row_of(TX_KEY, (b"k", [(1, 1, 0, 4, 0, ONE)], [(1, 1)])),
+    row_of(TX_KEY, (OTHER.id, [(2**64 - 1, 2**64 - 1, -1, -1, 2**64 - 1, b"")], [(-5, 2**64 - 1), (9, 1)])),
+    row_of(b"u", [(-1, 2**64 - 1), (9, 1)]),
+    row_of(b"d" + bytes(16), (1, ["", "n" * 60_000, ROOT_NAME], 1)),
+    row_of(b"d" + b"\xff" * 40, (-1, ["orders"], 2**64 - 1)),
+]
+
+
+@pytest.mark.parametrize("window", [1 << 20, 1])
+@pytest.mark.parametrize("at", range(len(NONSENSE)))
+def test_rows_of_a_broken_owner_do_not_end_the_broker_that_takes_over_from_it(at: int, window: int) -> None:
+    broker = LoneBroker(window_bytes=window)
+    broker.broker_says(Chosen(ORDERS, THEIRS, 1))
+    sound = row_of(BATCH_KEY, stored()) if NONSENSE[at].key != BATCH_KEY else row_of(SEEN_KEY, ([], 0, 0, 0, 0))
+    broker.broker_says(Replicate(ORDERS, BORN, ME.store, 1, 1), msgspec.msgpack.encode([sound, NONSENSE[at]]))
+    broker.broker_says(Chosen(ORDERS, held_by(ME, epoch=BORN + 1), 1))
+    broker.pass_time()
+    for head in (
+        Attach("orders", 1, 10),
+        msgspec.structs.replace(_DEPOSIT, first=5, follows=0),
+        msgspec.structs.replace(_DEPOSIT, stream=1),
+        Return("orders", 1, ((1, 1),)),
+        Commit(CLIENT, INCARNATION, 1, (_SEND,), (SettlePart("orders", ((1, 2),)),)),
+        Browse("orders", 1, 0, 10),
+        Settle("orders", 1, ((0, 2**63 - 1),)),
+        StatusRequest(1),
+    ):
+        broker.client_says(head, ONE if isinstance(head, Deposit | Commit) else b"")
+        broker.pass_time()
+    assert any(isinstance(head, Attached) for head in broker.said), "the mailbox is served all the same"
+    assert isinstance(broker.said[-1], StatusReply)

@@ -19,6 +19,7 @@ from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Enter, Entered, Member, Message, Outdated, Resolve, Resolved
+from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
 from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
 from causeway.store.base import Delete, Put, Write
@@ -167,7 +168,15 @@ class Directory:
     # Answering -------------------------------------------------------------------------------------------------
     def on_ownership_gained(self, event: OwnershipGained) -> None:
         """We own the root: its rows are the directory."""
-        self._entries = {Key(row.key[1:]): _config_decoder.decode(row.value) for row in event.rows}
+        self._entries = {}
+        for row in event.rows:
+            key = Key(row.key[1:])
+            try:
+                config = _config_decoder.decode(row.value)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue  # written by a broken broker
+            if config_fault(config, key) is None:
+                self._entries[key] = config
         self._pending.clear()
         self._by_key.clear()
 

@@ -53,7 +53,7 @@ class Election:
         group = self._r.groups.get(head.group)
         if group is None or group.attempt is None or head.ballot != group.attempt.ballot:
             return
-        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None:
+        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None or group.member(peer.id) is None:
             return
         group.attempt.promises[peer.id] = head
         self._maybe_accept(turn, group)

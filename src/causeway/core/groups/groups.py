@@ -48,6 +48,7 @@ from causeway.core.messages import (
     Resolve,
     Resolved,
 )
+from causeway.core.messages.soundness import group_fault
 from causeway.core.ports import Links, Ring
 from causeway.limits import CHUNK_BYTES_MAX
 from causeway.store.base import Page, Put, Row, Write
@@ -205,7 +206,9 @@ class Groups:
 
     # Stimuli ---------------------------------------------------------------------------------------------------
     def on_message(self, turn: Turn, peer: Peer, head: Message, body: bytes) -> None:
-        """A frame of this protocol."""
+        """A frame of this protocol. Absurd ones are not answered: their sender is broken, and nobody waits for it."""
+        if peer.id != self._r.me.id and group_fault(head) is not None:
+            return
         match head:
             case Replicate():
                 self._replication.on_replicate(turn, peer, head, body)

@@ -16,6 +16,7 @@ from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import END, Group
 from causeway.core.machine import Turn
 from causeway.core.messages import Fetch, Fetched
+from causeway.core.messages.soundness import rows_fault
 from causeway.limits import CHUNK_BYTES_MAX, FETCHED_BYTES_MAX, FETCHED_ROWS_MAX
 from causeway.store.base import Page, Put, Row, Write
 from causeway.trace import Step, TraceRecord
@@ -112,9 +113,12 @@ class Loading:
         if group is None or head.group not in self._repairs:
             return
         try:
-            rows = {row.key: row for row in _rows_decoder.decode(body)}
+            found = _rows_decoder.decode(body)
         except msgspec.MsgspecError:
             return
+        if rows_fault(found) is not None:
+            return
+        rows = {row.key: row for row in found}
         # Bulk rows never change once written; of others, a member in another epoch may have older or newer ones.
         level = head.epoch == group.config.epoch
         keys = [key for key in head.keys if level or key[:1] == BULK]

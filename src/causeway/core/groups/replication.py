@@ -27,6 +27,7 @@ from causeway.core.messages import (
     Outdated,
     Replicate,
 )
+from causeway.core.messages.soundness import rows_fault, writes_fault
 from causeway.limits import CHUNK_SINCE_BYTES_MAX, GROUP_PENDING_MAX, RESENT_AT_ONCE_MAX
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
@@ -136,7 +137,7 @@ class Replication:
             self._r.send(turn, peer.id, Inquire(head.group, group.config.epoch))  # an epoch of ours we never heard of
         if group is None or group.tenure is None or head.epoch != group.config.epoch:
             return
-        if group.member(peer.id) is None:
+        if group.member(peer.id) is None or head.seq > group.position[1]:
             return
         tenure = group.tenure
         first_kept = tenure.pending[0].seq if tenure.pending else group.position[1]
@@ -159,7 +160,7 @@ class Replication:
         if group is None or group.tenure is None or head.epoch != group.config.epoch:
             return
         confirmed = group.tenure.confirmed
-        if peer.id in confirmed and head.seq > confirmed[peer.id]:
+        if peer.id in confirmed and confirmed[peer.id] < head.seq <= group.position[1]:
             confirmed[peer.id] = head.seq
             self.advance(turn, group)
 
@@ -262,8 +263,8 @@ class Replication:
                 writes = _writes_decoder.decode(body)
             except msgspec.MsgspecError:
                 return
-            if any(write.group != head.group for write in writes):
-                return  # an owner may write to its own group only
+            if writes_fault(writes, head.group) is not None:
+                return
             group.position = (head.epoch, seq + head.span)
             writes.append(position_row(group.key, group.position))
         else:
@@ -281,6 +282,8 @@ class Replication:
             try:
                 rows = _rows_decoder.decode(body)
             except msgspec.MsgspecError:
+                return
+            if rows_fault(rows) is not None:
                 return
             writes.append(Delete(head.group, head.start, head.stop))
             writes += [Put(head.group, row.key, row.seq, row.value) for row in rows]

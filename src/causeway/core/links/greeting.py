@@ -12,6 +12,7 @@ from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.handshake import complaint_about_hello, complaint_about_welcome
 from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Config, Goodbye, Hello, Message, Welcome
+from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
 from causeway.limits import CONNECTIONS_MAX, HELLO_SECONDS_MAX, OTHERS_MAX
 from causeway.types import SECOND, Peer
@@ -46,7 +47,7 @@ class Standing:
 
     def hear_root(self, turn: Turn, config: Config | None) -> None:
         """As `learn_root`, from another broker: news is told."""
-        if config is not None and self.learn_root(config):
+        if config is not None and config_fault(config) is None and self.learn_root(config):
             turn.tell(RootLearned(config))
 
 

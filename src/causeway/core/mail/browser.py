@@ -17,7 +17,8 @@ from causeway.core.mail.batches import DONE, READY, Batch
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.rows import BATCH, StoredBatch, decode_batch, number_of
+from causeway.core.mail.reading import read_batch
+from causeway.core.mail.rows import BATCH, StoredBatch, number_of
 from causeway.limits import BATCH_COUNT_MAX, ID_MAX
 from causeway.store.base import Row
 from causeway.types import Instant
@@ -114,8 +115,9 @@ class Browser:
         for row in rows:
             number = number_of(row.key)
             if row.key[:1] == BATCH and not read.ignores(number) and contents.backlog.holds(number):
-                if contents.stored.get(number) is None:
-                    batch = Batch(decode_batch(row.value), stored=True)
+                info = read_batch(row) if contents.stored.get(number) is None else None
+                if info is not None:
+                    batch = Batch(info, stored=True)
                     batch.apply(marks.of(number, number + batch.count - 1))
                     batch.lock(locks)
                     yield batch

@@ -14,7 +14,8 @@ from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.batches import DEAD, DONE, HELD, LOCKED, OPEN, READY, UNSAFE, Batch, BatchPart, Lanes, Shelf
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.graves import Graves, beyond
-from causeway.core.mail.rows import StoredBatch, batch_key, decode_batch, encode, mark_key
+from causeway.core.mail.reading import read_batch
+from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import VOLATILE_FROM, Flag, Instant, Span
 
@@ -89,8 +90,8 @@ class Contents:
 
     def load(self, row: Row, locks: Sequence[Span], *, redelivered: bool) -> Batch | None:
         """A batch row from disk comes into the window; None when nothing of it is left or it is here already."""
-        info = decode_batch(row.value)
-        if self.backlog.ignores(info.seq):
+        info = read_batch(row)
+        if info is None or self.backlog.ignores(info.seq):
             return None
         self.backlog.loaded(info)
         if info.seq in self.stored:

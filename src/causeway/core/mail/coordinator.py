@@ -4,7 +4,7 @@ Two-phase commit whose decision is a row of the sender's replica group, so it su
 has no decision row was not committed (presumed abort). Every run has its own attempt number, higher than any before
 it: late messages of an earlier run can neither commit nor abort a later one.
 
-Row: b"d" + incarnation (8) + number (8) -> Decision. Once every participant has carried it out, it is only needed by a
+Rows: see `decisions`. Once every participant has carried it out, it is only needed by a
 client that did not hear the outcome: it goes with many later ones, or with its incarnation (ADR 0006).
 Owns: running transactions and decisions of the mailboxes we own. Must not know: how parts are held (Office).
 """
@@ -20,6 +20,7 @@ import msgspec
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
+from causeway.core.mail.decisions import DECISION, Decision, TxKey, decisions_in, row_key
 from causeway.core.mail.faults import transaction_fault
 from causeway.core.messages import (
     Commit,
@@ -47,30 +48,13 @@ from causeway.limits import (
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import SECOND, Instant, Key
 
-DECISION = b"d"
 SPAN_COST = 128
 """Bytes a range of numbers in a transaction costs in memory."""
 
 PREPARE_PATIENCE = 5 * SECOND
 RUNS_PER_EPOCH = 1 << 24
 
-TxKey = tuple[Key, int, int]
-"""The sender's group, its incarnation, the transaction's number."""
-
 _encode = msgspec.msgpack.encode
-
-
-class Decision(msgspec.Struct, frozen=True, array_like=True):
-    """A committed transaction, until every participant has carried it out."""
-
-    attempt: int
-    left: tuple[str, ...]
-    """Mailboxes that have not reported yet."""
-    at: Instant = 0
-    """When it was decided."""
-
-
-_decode = msgspec.msgpack.Decoder(Decision).decode
 
 
 @dataclass(slots=True)
@@ -132,9 +116,7 @@ class Coordinator:
     # Ownership -------------------------------------------------------------------------------------------------
     def restore(self, turn: Turn, group: Key, name: str, rows: Sequence[Row]) -> None:
         """We own the mailbox now: finish what its former owner decided."""
-        found = [(row.key, _decode(row.value)) for row in rows if row.key[:1] == DECISION]
-        for row_key, decision in sorted(found, key=lambda item: (item[1].at, item[0])):
-            key = (group, int.from_bytes(row_key[1:9], "big"), int.from_bytes(row_key[9:], "big"))
+        for key, decision in decisions_in(group, rows):
             self._decided[key] = (name, decision)
             self._note(key, decision.at)
             if decision.left:
@@ -233,7 +215,7 @@ class Coordinator:
     def _decide(self, turn: Turn, key: TxKey, run: Run) -> None:
         group = key[0]
         run.decision = Decision(run.attempt, tuple(run.parts), turn.now)
-        writes: list[Write] = [Put(group, _row_key(key), self._groups.position(group), _encode(run.decision))]
+        writes: list[Write] = [Put(group, row_key(key), self._groups.position(group), _encode(run.decision))]
         old = (group, key[1], key[2] - DECISIONS_KEPT_MAX)
         if old in self._decided and not self._decided[old][1].left:
             writes.append(self._forget(old))
@@ -269,7 +251,7 @@ class Coordinator:
             self._deadlines.cancel(key)
             if self._groups.serving(group):
                 # So that the next owner need not announce it again; losing this costs only messages.
-                row: Write = Put(group, _row_key(key), self._groups.position(group), _encode(decision))
+                row: Write = Put(group, row_key(key), self._groups.position(group), _encode(decision))
                 if self._lives[group][key[1]].newest - key[2] >= DECISIONS_KEPT_MAX:
                     row = self._forget(key)  # it was still to be announced when its time came
                 self._tickets[(group, self._groups.append(turn, group, [row], 1))] = key
@@ -287,7 +269,7 @@ class Coordinator:
     def _forget(self, key: TxKey) -> Write:
         del self._decided[key]
         self._lives[key[0]][key[1]].numbers.pop(key[2], None)
-        return Delete(key[0], _row_key(key))
+        return Delete(key[0], row_key(key))
 
     def _forget_lives(self, now: Instant, group: Key) -> list[Write]:
         """Drop incarnations over the bound and those long gone, but none whose decisions are not carried out."""
@@ -365,10 +347,6 @@ class Coordinator:
         if len(self._failed) > TRANSACTION_FAILURES_KEPT_MAX:
             self._failed.popitem(last=False)
         self.outcomes.append(outcome)
-
-
-def _row_key(key: TxKey) -> bytes:
-    return DECISION + key[1].to_bytes(8, "big") + key[2].to_bytes(8, "big")
 
 
 def _cost(head: Commit, body: bytes) -> int:

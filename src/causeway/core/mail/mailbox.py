@@ -32,7 +32,8 @@ from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of, parse
+from causeway.core.mail.reading import parse
+from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.messages import Deliver, Deposit, TxPrepare
 from causeway.errors import Code

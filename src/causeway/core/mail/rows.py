@@ -12,13 +12,11 @@ Owns: the encodings. Must not know: what a mailbox does with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 import msgspec
 
-from causeway.store.base import Row
-from causeway.types import Instant, Span
+from causeway.types import VOLATILE_FROM, Instant, Span
 
 BATCH: Final = b"b"
 MARK: Final = b"m"
@@ -122,34 +120,6 @@ _decode_stream = msgspec.msgpack.Decoder(tuple[str, int, int]).decode
 _decode_tx = msgspec.msgpack.Decoder(tuple[str, int, int, int]).decode
 
 
-class Parsed(NamedTuple):
-    """The rows of a mailbox by kind, in key order."""
-
-    batches: list[Row]
-    marks: list[tuple[int, tuple[Mark, ...]]]
-    seen: list[tuple[bytes, SeenRow]]
-    prepared: list[tuple[TxId, PreparedRow]]
-    buried: list[Span]
-
-
-def parse(rows: Iterable[Row]) -> Parsed:
-    """Sort rows by kind; batches stay encoded."""
-    parsed = Parsed([], [], [], [], [])
-    for row in rows:
-        kind = row.key[:1]
-        if kind == BATCH:
-            parsed.batches.append(row)
-        elif kind == MARK:
-            parsed.marks.append((number_of(row.key), decode_marks(row.value)))
-        elif kind == SEEN:
-            parsed.seen.append((row.key, decode_seen(row.value)))
-        elif kind == PREPARED:
-            parsed.prepared.append((tx_of(row.key), decode_prepared(row.value)))
-        elif kind == BURIED:
-            parsed.buried.extend(decode_spans(row.value))
-    return parsed
-
-
 def batch_key(seq: int) -> bytes:
     """Key of the batch row that starts at a number."""
     return BATCH + seq.to_bytes(8, "big")
@@ -161,8 +131,8 @@ def mark_key(seq: int) -> bytes:
 
 
 def number_of(key: bytes) -> int:
-    """The number in a batch's or a mark's key."""
-    return int.from_bytes(key[1:], "big")
+    """The number in a batch's or a mark's key; of a key that is none, any number that can be gone on from."""
+    return min(int.from_bytes(key[1:9], "big"), VOLATILE_FROM)
 
 
 def seen_key(source: str, incarnation: int, stream: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.events import OwnershipGained
 from causeway.core.groups.directory import EPOCHS_PER_BIRTH
 from causeway.core.groups.registry import ROOT, ROOT_NAME
 from causeway.core.messages import (
@@ -20,6 +21,7 @@ from causeway.core.messages import (
     Resolved,
 )
 from causeway.errors import Code
+from causeway.store.base import Row
 from causeway.types import Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, config, members_of
 
@@ -211,6 +213,21 @@ def test_group_can_be_born_again_once_another_has_ended() -> None:
     bench.feed(D, Resolve(key_of("more"), "more", (C, D)))
     commit(bench)
     assert bench.said(Resolved, to=D)[-1].config is not None
+
+
+def test_entries_that_a_broken_owner_wrote_are_left_out() -> None:
+    bench = directory()
+    good, key = config(C, D), b"e" + KEY
+    rows = [
+        Row(b"e", 1, b""),
+        Row(b"e" + key_of("x"), 1, b"\xc1"),
+        Row(b"e" + key_of("y"), 1, msgspec.msgpack.encode(good)),
+        Row(key, 1, msgspec.msgpack.encode(good)),
+    ]
+    bench.groups.directory.on_ownership_gained(OwnershipGained(ROOT, ROOT_AB, rows, None))
+    for name in ("orders", "x", "y"):
+        bench.feed(D, Resolve(key_of(name), name, ()))
+    assert bench.said(Resolved, to=D) == [Resolved(KEY, good)]
 
 
 # Asking ----------------------------------------------------------------------------------------------------------

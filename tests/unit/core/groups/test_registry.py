@@ -215,5 +215,6 @@ def test_claims_about_groups_never_heard_of_are_answered_up_to_a_bound(monkeypat
     monkeypatch.setattr(membership, "GROUPS_VOID_MAX", 3)
     bench = Bench(A)
     for number in range(9):
-        bench.feed(B, Chosen(key_of(f"box-{number}"), config(B, C, A, epoch=8), 1))
+        claim = msgspec.structs.replace(config(B, C, A, epoch=8), name=f"box-{number}")
+        bench.feed(B, Chosen(key_of(claim.name), claim, 1))
     assert len(bench.said(NotMember)) == 3

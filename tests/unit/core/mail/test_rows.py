@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from causeway.core.mail.rows import (
-    Mark,
-    PreparedRow,
-    PreparedSend,
-    SeenRow,
     StoredBatch,
     TxId,
     batch_key,
@@ -14,13 +10,11 @@ from causeway.core.mail.rows import (
     encode,
     mark_key,
     number_of,
-    parse,
     prepared_key,
     seen_key,
     stream_of,
     tx_of,
 )
-from causeway.store.base import Row
 
 
 def test_keys_give_back_what_they_name_and_sort_by_number() -> None:
@@ -35,24 +29,3 @@ def test_values_survive_their_encoding() -> None:
     batch = StoredBatch(9, "a", 1, 2, 3, 4, 5, 6, 7, 8, b"o" * 16, b"body", 10, 11)
     assert decode_batch(encode(batch)) == batch
     assert batch.last == 6
-
-
-def test_parse_sorts_rows_by_kind_and_leaves_others_alone() -> None:
-    tx = TxId("a", 2, 3, 4)
-    marks = (Mark(1, 2, -1),)
-    seen = SeenRow([(1, 5)], 1, 2, 3, 4)
-    prepared = PreparedRow(b"o", (PreparedSend(1, 1, 0, 4, 0, b"x"),), ((1, 2),))
-    batch = Row(batch_key(1), 1, b"opaque")
-    parsed = parse(
-        [
-            batch,
-            Row(b"d123", 1, b"the coordinator's"),
-            Row(mark_key(1), 1, encode(marks)),
-            Row(seen_key("a", 1, 1), 1, encode(seen)),
-            Row(prepared_key(tx), 1, encode(prepared)),
-        ]
-    )
-    assert parsed.batches == [batch]
-    assert parsed.marks == [(1, marks)]
-    assert parsed.seen == [(seen_key("a", 1, 1), seen)]
-    assert parsed.prepared == [(tx, prepared)]
