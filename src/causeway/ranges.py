@@ -47,17 +47,17 @@ class IdSet:
         """The runs, lowest first."""
         return list(zip(self._firsts, self._lasts, strict=True))
 
-    def add(self, first: int, last: int) -> None:
-        """Put first..last in."""
+    def add(self, first: int, last: int) -> bool:
+        """Put first..last in; whether there may be more runs than before."""
         firsts, lasts = self._firsts, self._lasts
         if not firsts or first > lasts[-1] + 1:
             firsts.append(first)
             lasts.append(last)
-            return
+            return True
         if first >= firsts[-1]:
             if last > lasts[-1]:
                 lasts[-1] = last
-            return
+            return False
         # Runs low..high-1 touch first..last; they become one.
         low = bisect_left(lasts, first - 1)
         high = bisect_right(firsts, last + 1)
@@ -66,6 +66,7 @@ class IdSet:
             last = max(last, lasts[high - 1])
         firsts[low:high] = [first]
         lasts[low:high] = [last]
+        return low == high
 
     def remove(self, first: int, last: int) -> None:
         """Take first..last out; members or not."""

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from causeway.core.mail.rows import StoredBatch
 from causeway.store.base import Write
 from causeway.types import Instant, Span
+
+if TYPE_CHECKING:
+    from causeway.core.mail.batches import BatchPart
 
 
 class Verdict(enum.IntEnum):
@@ -113,3 +117,19 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     prepared: int
     oldest: Instant | None
     """When the oldest message in memory arrived."""
+
+
+def piece_of(part: BatchPart) -> Piece:
+    """A part without its bodies."""
+    info = part.batch.info
+    return Piece(
+        info.seq + part.start,
+        info.source,
+        info.incarnation,
+        info.stream,
+        info.first + part.start,
+        info.first + part.stop - 1,
+        info.origin,
+        info.flags,
+        part.batch.stored,
+    )

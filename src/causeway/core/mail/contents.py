@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from causeway.core.mail.answers import Piece
+from causeway.core.mail.answers import Piece, piece_of
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.batches import DEAD, DONE, HELD, LOCKED, OPEN, READY, UNSAFE, Batch, BatchPart, Lanes, Shelf
 from causeway.core.mail.consumers import Consumer
@@ -217,7 +217,7 @@ class Contents:
         self.lanes.count -= count
         part.state, part.holder = HELD, consumer
         consumer.unsettled += count
-        consumer.held[part.key] = part
+        consumer.held[part.batch.rank << 32 | part.start] = part  # part.key
 
     def give_back(self, part: BatchPart, deliveries_max: int, tally: Tally) -> None:
         """A consumer does not want its part, or is gone (deliveries_max 0: nothing is condemned)."""
@@ -296,9 +296,8 @@ class Contents:
     # Time ------------------------------------------------------------------------------------------------------
     def expire(self, now: Instant, tally: Tally) -> None:
         """Settle what is ready and has outlived its time; every part of it goes to the tally's pieces."""
-        expiries = self._expiries
-        while expiries and expiries[0][0] <= now:
-            batch = heapq.heappop(expiries)[2]
+        while self._expiries and self._expiries[0][0] <= now:
+            batch = heapq.heappop(self._expiries)[2]
             batch.timed = False
             if batch.open == 0:
                 self._timers_dead -= 1
@@ -309,6 +308,11 @@ class Contents:
                     self._finish(part, tally)
                     if len(tally.pieces) == reported:
                         tally.pieces.append(piece_of(part))
+
+    @property
+    def timed(self) -> bool:
+        """Whether something expires, in memory or on disk, or rows wait to be tidied."""
+        return bool(self._expiries or self._chores or self.backlog.stretches.due is not None)
 
     def next_expiry(self) -> Instant | None:
         """When `expire` has something to do; 0 when it has leftover rows to hand out."""
@@ -380,19 +384,3 @@ class Contents:
                 self._expiries = [entry for entry in self._expiries if entry[2].open]
                 heapq.heapify(self._expiries)
                 self._timers_dead = 0
-
-
-def piece_of(part: BatchPart) -> Piece:
-    """A part without its bodies."""
-    info = part.batch.info
-    return Piece(
-        info.seq + part.start,
-        info.source,
-        info.incarnation,
-        info.stream,
-        info.first + part.start,
-        info.first + part.stop - 1,
-        info.origin,
-        info.flags,
-        part.batch.stored,
-    )

@@ -275,7 +275,8 @@ class Intake:
             bytes_before if stored else 0,
         )
         batch = Batch(info, stored=stored, stream=stream)
-        _strike(batch, stream)
+        if info.first <= stream.ids.high:
+            _strike(batch, stream)
         return batch
 
     # In memory only --------------------------------------------------------------------------------------------
@@ -284,7 +285,8 @@ class Intake:
         first, last = deposit.first, deposit.first + deposit.count - 1
         known = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
         skip = 0
-        if known is not None and first <= known.ids.high:
+        high = known.ids.high if known is not None else 0
+        if known is not None and first <= high:
             missing = known.missing(first, last)
             if not missing:
                 return 0
@@ -294,11 +296,14 @@ class Intake:
         held = self._contents.volatile_bytes
         if held and held + len(body) > self._config.volatile_bytes_max:
             return None
-        stream, new = self.seen.use(deposit.source, deposit.incarnation, deposit.stream)
+        stream = known
+        if stream is None or stream is not self.seen.latest:  # who sends one batch after another is found at once
+            stream, new = self.seen.use(deposit.source, deposit.incarnation, deposit.stream)
+            stream.used = now
+            self.seen.make_room(now, stream, rows=False)
+            if new:
+                self.seen.forget(deposit.source, self._is_bound)
         stream.used = now
-        self.seen.make_room(now, stream, rows=False)
-        if new:
-            self.seen.forget(deposit.source, self._is_bound)
         number = self._volatile_next
         self._volatile_next += deposit.count
         batch = self._batch(deposit, body, number, now, skip, stream=stream)
@@ -356,8 +361,6 @@ def _priority(value: int) -> int:
 def _strike(batch: Batch, stream: AdmittedStream) -> None:
     """Settle the messages of a new batch that are duplicates."""
     info = batch.info
-    if info.first > stream.ids.high:
-        return
     at = info.first
     for first, last in [*stream.missing(info.first, info.last), (info.last + 1, info.last)]:
         for part in batch.carve(at - info.first, first - info.first, READY) if at < first else ():

@@ -225,7 +225,7 @@ class Mailbox:
             return sent
         able = consumers.able(clogged)
         turn = 0
-        while able:
+        while able and lanes.count:
             part = lanes.take()
             if part is None:
                 break
@@ -321,6 +321,11 @@ class Mailbox:
         tally = Tally()
         self._contents.expire(now, tally)
         return Expired(self._flush(tally), tally.pieces)
+
+    @property
+    def timed(self) -> bool:
+        """Whether anything here waits for time to pass."""
+        return bool(self._intake.passing) or self._contents.timed
 
     def next_expiry(self) -> Instant | None:
         """When to call `expire`; 0 is at once."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.effects import Send
 from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
@@ -119,7 +120,8 @@ class Office:
             if number is None:
                 self._replies.refuse(turn, head, crowded=mailbox.is_crowded(turn.now))
                 return True
-            self._replies.accept(turn, head)
+            if head.flags:
+                self._replies.accept(turn, head)
             self._dirty[group] = None
             return True
         if not self._groups.serving(group):
@@ -358,18 +360,19 @@ class Office:
         if not self._dirty:
             return
         dirty, self._dirty = self._dirty, {}
-        clogged = self._courier.clogged
+        clogged, send = self._courier.clogged, turn.effects.sends.append
         for group in dirty:
             box = self.boxes.get(group)
             if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
                 continue  # nothing may overtake what a vanished consumer still holds by our account
             for conn, head, body in box.mailbox.pump(turn.now, clogged):
-                turn.send(conn, head, body)
+                send(Send(conn, head, body))
                 self._tracer.delivery(turn, head)
             wanted = box.mailbox.page_wanted()
             if wanted is not None and not box.loading:
                 box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
-            self._schedule(turn, group, box)
+            if box.mailbox.timed:
+                self._schedule(turn, group, box)
 
     def _schedule(self, turn: Turn, group: Key, box: Box) -> None:
         due = box.due(PASS_FACTOR * self._config.retry)

@@ -59,8 +59,7 @@ class AdmittedStream:
     def admit(self, first: int, last: int) -> None:
         """Take ids in; of an ordered stream, everything up to them."""
         ids = self.ids
-        ids.add(1 if self.stream == ORDERED else first, last)
-        if len(ids) > SEEN_RANGES_MAX:
+        if ids.add(1 if self.stream == ORDERED else first, last) and len(ids) > SEEN_RANGES_MAX:
             ids.forget_lowest(SEEN_RANGES_MAX)
 
     def waits_for(self, first: int, last: int) -> int | None:
@@ -98,7 +97,7 @@ class AdmittedStream:
 class Seen:
     """All streams of one mailbox."""
 
-    __slots__ = ("_crowded_until", "_sources", "_streams", "_sweep_at")
+    __slots__ = ("_crowded_until", "_sources", "_streams", "_sweep_at", "latest")
 
     def __init__(self) -> None:
         self._sweep_at = SEEN_FORGOTTEN_MAX
@@ -108,6 +107,8 @@ class Seen:
         self._streams: dict[tuple[str, int, int], AdmittedStream] = {}
         self._sources: dict[str, dict[int, None]] = {}
         """Incarnations per source, least recently used first."""
+        self.latest: AdmittedStream | None = None
+        """The most recently used."""
 
     def find(self, source: str, incarnation: int, stream: int) -> AdmittedStream | None:
         """The stream, if anything of it was seen."""
@@ -125,6 +126,7 @@ class Seen:
         incarnations[incarnation] = None
         if found is None:
             found = self._streams[source, incarnation, stream] = AdmittedStream(source, incarnation, stream)
+        self.latest = found
         return found, new
 
     def forget(self, source: str, busy: Callable[[AdmittedStream], bool]) -> list[bytes]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from causeway.core.mail.answers import Expired
+from causeway.core.mail.answers import Expired, piece_of
 from causeway.core.mail.batches import DONE, READY, Batch
 from causeway.core.mail.browser import Browser
-from causeway.core.mail.contents import Contents, piece_of
+from causeway.core.mail.contents import Contents
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.rows import BATCH, batch_key, mark_key, number_of
 from causeway.core.mail.stretches import Ever, Stretch
