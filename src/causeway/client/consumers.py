@@ -118,6 +118,11 @@ class MailReaders:
         for start, stop in lot.give_back(first, last):
             if not lot.stale:
                 consumer.returns.append((lot.seq + start, lot.seq + stop))
+            for number, alias in lot.take_aliases(start, stop):
+                other = self._all.get(number)
+                if other is not None:
+                    other.returns.append((alias, alias))
+                    self.dirty[number] = other
             self.dirty[consumer.number] = consumer
         if not lot.dirty:
             self._release(consumer, lot)

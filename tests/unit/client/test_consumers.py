@@ -337,6 +337,20 @@ def test_express_message_in_hand_settles_under_the_number_it_came_again_with(sta
     assert settled(stage) == [(VOLATILE_FROM + 900, VOLATILE_FROM + 900)]
 
 
+def test_message_that_arrived_again_while_in_hand_is_given_back_under_its_new_number(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home)
+    stage.deliver(home, consumer, VOLATILE_FROM + 5, 1, stream=EXPRESS)
+    (held,) = stage.shown(consumer)
+    stage.cut(home)
+    other = stage.open()
+    stage.receive(other, Attached("orders", consumer.number))
+    stage.deliver(other, consumer, VOLATILE_FROM + 900, 1, stream=EXPRESS)
+    assert stage.shown(consumer) == []
+    stage.session.give_back(held._lot, held._index, held._index)
+    stage.turn()
+    assert stage.said(Return) == [Return("orders", consumer.number, ((VOLATILE_FROM + 900, VOLATILE_FROM + 900),))]
+
+
 def test_express_settlements_are_never_repeated(stage: Stage, home: str) -> None:
     consumer = stage.consume(home)
     stage.deliver(home, consumer, VOLATILE_FROM, 1, stream=EXPRESS)
