@@ -104,8 +104,9 @@ class LoopEngine(Host):
                 messages.append(body)
                 return self.make_ticket(batch, index)
         ticket = self.append(lane, body, headers)
-        if not self.waking:
-            self.wake()
+        if not self.waking and self.driver is not None:
+            self.waking = True
+            self.driver.prompt()
         return ticket
 
     def settle(self, lot: Lot, first: int, last: int) -> None:

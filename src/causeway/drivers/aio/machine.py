@@ -36,10 +36,14 @@ from causeway.drivers.aio.timer import DeadlineTimer
 from causeway.errors import LocalProtocolError, RemoteProtocolError
 from causeway.limits import FRAME_BYTES_MAX, HEAD_BYTES_MAX, TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
 from causeway.trace import TraceRecord
+from causeway.types import MILLISECOND, Duration, Instant
 from causeway.wire.codec import encode_head
 from causeway.wire.frame import PREFIX
 
 log: Final = logging.getLogger("causeway.driver")
+
+IDLE: Final[Duration] = MILLISECOND
+"""Without a turn for so long, nothing else is likely to be sent along in this loop iteration."""
 
 Answer = Callable[[Connection, Message], None]
 """Answers a message in the machine's stead; called before the machine hears of anything that came with it."""
@@ -79,6 +83,7 @@ class MachineDriver:
         self._touched: list[Connection] = []
         self._events: list[DriverEvent] = []
         self._running = False
+        self._last_turn: Instant = 0
         self._scheduled = False
         """`_breathe` will run at the end of this loop iteration."""
         self._wanted = False
@@ -101,6 +106,14 @@ class MachineDriver:
         """Call the machine at the end of this loop iteration, events or not (its owner changed something)."""
         self._wanted = True
         self._schedule()
+
+    def prompt(self) -> None:
+        """As `wake`, but at once when the machine has been idle: the first word of a conversation need not wait for
+        company, while whoever says much says it in few turns."""
+        if self._scheduled or self._running or self._stopped or self.clock.now() - self._last_turn < IDLE:
+            self.wake()
+        else:
+            self._wake(())
 
     @property
     def connection_count(self) -> int:
@@ -147,10 +160,11 @@ class MachineDriver:
                 events_gathered, self._events = self._events, []
                 self._wake(events_gathered)
             return
-        # The end of this iteration handles whatever else arrives in it.
+        # The end of this iteration handles whatever else arrives in it. Asked for after the turn: tasks that it woke come
+        # first then, and what they answer leaves in the same breath.
         self._scheduled = True
-        self._loop.call_soon(self._breathe)
         self._wake(events)
+        self._loop.call_soon(self._breathe)
 
     def broken(self, connection: Connection, events: list[Received], error: RemoteProtocolError) -> None:
         """The peer broke the protocol: it costs this connection and nothing else."""
@@ -248,7 +262,8 @@ class MachineDriver:
         try:
             while True:
                 self.turns += 1
-                self._perform(machine.handle(events, clock.now()))
+                self._last_turn = now = clock.now()
+                self._perform(machine.handle(events, now))
                 if not self._events or self.turns >= last:
                     break
                 events, self._events = self._events, []
