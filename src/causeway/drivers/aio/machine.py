@@ -160,8 +160,8 @@ class MachineDriver:
                 events_gathered, self._events = self._events, []
                 self._wake(events_gathered)
             return
-        # The end of this iteration handles whatever else arrives in it. Asked for after the turn: tasks that it woke come
-        # first then, and what they answer leaves in the same breath.
+        # The end of this iteration handles whatever else arrives in it. Asked for after the turn: tasks that it woke
+        # come first then, and what they answer leaves in the same breath.
         self._scheduled = True
         self._wake(events)
         self._loop.call_soon(self._breathe)
