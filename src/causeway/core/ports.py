@@ -110,6 +110,9 @@ class Groups(Protocol):
     def forget(self, group: Key) -> None:
         """What we heard of a group was wrong."""
 
+    def remind(self, turn: Turn, group: Key) -> None:
+        """We sent somebody to the owner of a group: see that it knows of a group that was just born."""
+
 
 class Courier(Protocol):
     """Takes what one part has to say to wherever the other side is."""

@@ -114,7 +114,7 @@ class Mailman:
             if not self._local.arrived(turn, head.key, head.head, body):
                 self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))
             return
-        self._forward(turn, head.mailbox, head.head, body, head.hops + 1)
+        self._forward(turn, head.mailbox, head.head, body, head.hops + 1, back=peer.id)
 
     def on_direct(self, turn: Turn, peer: Peer, mailbox: str, head: Postable, body: bytes) -> None:
         """A message whose sender took us for the owner."""
@@ -125,12 +125,16 @@ class Mailman:
             return
         if peer.id != self._links.me.id and self._groups.config(key) is None:
             self._links.send(turn, peer.id, NotMember(key, 0, 0))
-        self._forward(turn, mailbox, head, body, 1)
+        self._forward(turn, mailbox, head, body, 1, back=peer.id)
 
-    def _forward(self, turn: Turn, mailbox: str, head: Postable, body: bytes, hops: int) -> None:
+    def _forward(self, turn: Turn, mailbox: str, head: Postable, body: bytes, hops: int, *, back: bytes = b"") -> None:
         """To the owner if we know one that lives, else along the ring, else wait until the directory has spoken."""
         key = key_of(mailbox)
         target = self.target(turn, key, mailbox)
+        if target is not None and target[0] == back and self._groups.config(key) is None:
+            # Who sent it takes us for the owner and we know nothing of that: before it goes to and fro, ask.
+            self._groups.resolve(turn, key, mailbox)
+            target = None
         if target is None:
             self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return

@@ -240,6 +240,7 @@ class Desk:
         target = self.mailman.target(turn, key, mailbox)
         if target is not None:
             turn.send(event.conn, Moved(mailbox, self._links.peer(target[0])))
+            self._groups.remind(turn, key)
             return
         reason = self._groups.blocked(key)
         if reason is not None:

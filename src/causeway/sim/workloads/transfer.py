@@ -15,6 +15,9 @@ from causeway.types import MILLISECOND, SECOND, ServiceClass
 
 TOKENS_PER_MOVER = 4
 
+PATIENCE = 10_000 * SECOND
+"""Of the bank: longer than any run. A token whose issue was given up would look like one that was lost."""
+
 
 class TokenMoves(Workload):
     """Movers, each with an account of its own that it reads, and a bank that issues the tokens."""
@@ -42,7 +45,7 @@ class TokenMoves(Workload):
             self.scene.launch(application)
         for token in range(TOKENS_PER_MOVER * len(self.movers)):
             account = self.accounts[token % len(self.accounts)]
-            letter = bank.send(account, ServiceClass.TRANSACTIONAL, options.letter_bytes)
+            letter = bank.send(account, ServiceClass.TRANSACTIONAL, options.letter_bytes, timeout=PATIENCE)
             assert letter is not None
             self.tokens.issued(token, letter)
 

@@ -334,3 +334,13 @@ def test_founder_begins_the_root_alone() -> None:
     assert root is not None
     assert (root.epoch, members_of(root)) == (1, ["a"])
     assert bench.groups.serving(ROOT)
+
+
+def test_owner_of_a_newborn_group_is_reminded_of_it_by_whoever_sends_somebody_there() -> None:
+    bench = Bench(A)
+    newborn, older = config(B, C), config(B, C, epoch=9)
+    bench.turn(lambda turn: (bench.groups.learn(KEY, newborn), bench.groups.remind(turn, KEY)))
+    assert bench.said(Chosen, to=B, config=newborn)
+    bench.forget()
+    bench.turn(lambda turn: (bench.groups.learn(KEY, older), bench.groups.remind(turn, KEY)))
+    assert not bench.said(Chosen), "it has chosen an epoch since: it knows"

@@ -91,6 +91,9 @@ class FakeGroups:
     def retire(self, turn: Turn, group: Key) -> None:
         self.asked.append(("retire", group))
 
+    def remind(self, turn: Turn, group: Key) -> None:
+        self.asked.append(("remind", group))
+
     def forget(self, group: Key) -> None:
         self.asked.append(("forget", group))
         del self.configs[group]

@@ -167,6 +167,15 @@ def test_envelope_goes_on_with_one_hop_more(stage: Stage) -> None:
     assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 4, OURS))]
 
 
+def test_envelope_for_an_unknown_group_does_not_go_back_where_it_came_from(stage: Stage) -> None:
+    """Its sender takes us for the owner; the ring, that does not know better, takes the sender for the closest."""
+    stage.ring.hop = OTHER.id
+    stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
+    assert stage.links.take() == []
+    assert stage.groups.asked == [("resolve", KEY)]
+    assert stage.mailman.is_waiting(KEY)
+
+
 def test_envelope_that_has_arrived_is_opened(stage: Stage) -> None:
     stage.groups.own(NAME)
     stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
