@@ -43,6 +43,11 @@ class Fates:
         self.count += len(fresh)
         self.bytes += size
 
+    def no_room(self) -> Refused:
+        """What to say to an application whose window is full."""
+        detail = f"the send window is full: {self.count} messages, {self.bytes} bytes unacknowledged; wait until ready"
+        return Refused(Code.OVERLOADED, detail)
+
     # Answers ---------------------------------------------------------------------------------------------------
     def settle(
         self, batch: SentBatch, first: int, last: int, error: CausewayError | None, *, delivered: bool = False

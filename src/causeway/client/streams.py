@@ -8,6 +8,7 @@ coming and going, and time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from causeway.client.arguments import check_priority, code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
@@ -19,7 +20,15 @@ from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
-from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, LANES_MAX, STREAMS_SENT_MAX, TTL_NS_MAX, check_name
+from causeway.limits import (
+    BATCH_BYTES_MAX,
+    BATCH_COUNT_MAX,
+    LANES_MAX,
+    RESENT_AT_ONCE_MAX,
+    STREAMS_SENT_MAX,
+    TTL_NS_MAX,
+    check_name,
+)
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
 
@@ -106,7 +115,8 @@ class Streams:
             fates.count_in(batch)
         room = self._window_count - fates.count
         if room <= 0 or fates.bytes >= self._window_bytes:
-            self._refuse_for_room()
+            self.starved = True
+            raise fates.no_room()
         size = len(data)
         if size > BATCH_BYTES_MAX:
             check_size(data)
@@ -307,10 +317,6 @@ class Streams:
         return [batch for batch in waiting.values() if batch.first <= last and first <= batch.last]
 
     # Ends ------------------------------------------------------------------------------------------------------
-    def _give_up(self, batch: SentBatch, error: CausewayError) -> None:
-        self._fates.settle(batch, batch.first, batch.last, error)
-        self._close_gap(batch.lane.stream, batch.first)
-
     def _close_gap(self, stream: SentStream, first: int) -> None:
         """Ids were given up: batches behind them must say again what they follow, or the owner waits for ever."""
         if stream.ordered:
@@ -344,29 +350,25 @@ class Streams:
     def on_deadlines(self, turn: Turn) -> None:
         """Give up what took too long; try again what was refused."""
         for batch in self._fates.late(turn.now):
-            self._give_up(batch, lateness(batch, turn.now))
+            self._fates.settle(batch, batch.first, batch.last, lateness(batch, turn.now))
+            self._close_gap(batch.lane.stream, batch.first)
         for key in self._retries.pop_due(turn.now):
             stream = self._streams[key]
             stream.paused = False
             self._lag(stream)
 
     def repeat_silent(self, turn: Turn, older_than: Duration) -> None:
-        """Send again what a living broker did not answer for long: an answer may have been lost on its way."""
-        if self._link is None:
-            return
-        for stream in self._streams.values():
-            for batch in stream.waiting.values():
+        """Send again what a living broker did not answer for long: an answer may have been lost on its way.
+
+        Only the oldest: if they are merely slow, so is everything behind them, and saying it all again helps nobody.
+        """
+        for stream in self._streams.values() if self._link is not None else ():
+            for batch in islice(stream.waiting.values(), RESENT_AT_ONCE_MAX):
                 if batch.sent and turn.now - batch.sent_at >= older_than:
                     batch.sent = 0
                     self._lag(stream)
 
     # Inside ----------------------------------------------------------------------------------------------------
-    def _refuse_for_room(self) -> None:
-        self.starved = True
-        count, size = self._fates.count, self._fates.bytes
-        detail = f"the send window is full: {count} messages, {size} bytes unacknowledged; wait until ready"
-        raise Refused(Code.OVERLOADED, detail)
-
     def stream(self, dest: str, service: int) -> SentStream:
         """The ids of one destination and class, begun if need be."""
         key = (dest, int(service))

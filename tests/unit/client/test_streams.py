@@ -8,7 +8,7 @@ from causeway.client.batches import Ticket
 from causeway.client.outcomes import SendDone, WindowOpened
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
-from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, MESSAGE_BYTES_MAX
+from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, MESSAGE_BYTES_MAX, RESENT_AT_ONCE_MAX
 from causeway.types import MILLISECOND, SECOND, Flag, ServiceClass
 from causeway.wire import body as bodies
 from tests.unit.client.stage import INCARNATION, Stage
@@ -293,6 +293,16 @@ def test_answer_that_got_lost_is_asked_for_again(stage: Stage, home: str) -> Non
 
 
 # The window -----------------------------------------------------------------------------------------------------
+def test_only_the_oldest_unanswered_batches_are_said_again(stage: Stage, home: str) -> None:
+    for number in range(RESENT_AT_ONCE_MAX + 9):
+        send(stage, str(number), timeout=60 * SECOND)
+    stage.take_sent()
+    for _ in range(12):
+        stage.receive(home, Accepted("nobody", 1, "x", 1, 1, 1))
+        stage.sleep(1 * SECOND)
+    assert {deposit.first for deposit in stage.said(Deposit)} == set(range(1, RESENT_AT_ONCE_MAX + 1))
+
+
 def test_window_bounds_unacknowledged_messages_and_opens_again() -> None:
     stage = Stage(window_messages=10)
     home = stage.open()

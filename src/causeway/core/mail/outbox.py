@@ -7,7 +7,6 @@ Stimuli: batches of our clients, answers of owners, lost links, time.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -63,7 +62,7 @@ class Stream:
     """The client that sends it; 0 for this broker itself (dead letters)."""
     sent: dict[int, Copy] = field(default_factory=dict)
     """On their way, by first id, oldest first."""
-    queue: deque[Copy] = field(default_factory=deque)
+    queue: dict[int, Copy] = field(default_factory=dict)
     """Behind the window."""
     newest: int = 0
     """First id of the newest batch kept."""
@@ -124,7 +123,7 @@ class Outbox:
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
         if head.first <= stream.newest:
-            here = head.first in stream.sent or any(c.head.first == head.first for c in stream.queue)
+            here = head.first in stream.sent or head.first in stream.queue
             if here or conn:
                 if not here:
                     self._courier.post(turn, head.dest, head, body)
@@ -141,7 +140,7 @@ class Outbox:
             turn.effects.pauses.append(Pause(conn, True))
         self._deadlines.set_if_unset(key, turn.now + self._config.retry)
         if stream.queue or len(stream.sent) >= STREAM_BATCHES_MAX:
-            stream.queue.append(copy)
+            stream.queue[head.first] = copy
         else:
             stream.sent[head.first] = copy
             self._courier.post(turn, head.dest, head, body)
@@ -183,7 +182,7 @@ class Outbox:
             stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
             self._deadlines.set(key, turn.now + stream.wait)
             return
-        held = [*stream.sent.values(), *stream.queue]
+        held = [*stream.sent.values(), *stream.queue.values()]
         stream.sent = {c.head.first: c for c in stream.sent.values() if c.last < head.first}
         stream.queue.clear()
         for copy in held:
@@ -255,7 +254,7 @@ class Outbox:
             first = copy.last + 1
             progress = True
         while stream.queue and len(stream.sent) < STREAM_BATCHES_MAX:
-            copy = stream.queue.popleft()
+            copy = stream.queue.pop(next(iter(stream.queue)))
             stream.sent[copy.head.first] = copy
             self._courier.post(turn, copy.head.dest, copy.head, copy.body)
         if not stream.sent:
@@ -272,7 +271,7 @@ class Outbox:
             turn.effects.pauses.append(Pause(conn, False))
 
     def _drop(self, turn: Turn, key: StreamId, stream: Stream) -> None:
-        for copy in (*stream.sent.values(), *stream.queue):
+        for copy in (*stream.sent.values(), *stream.queue.values()):
             self._release(turn, stream.conn, copy)
         self._deadlines.cancel(key)
         del self._streams[key]

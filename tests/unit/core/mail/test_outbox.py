@@ -313,3 +313,14 @@ def test_request_to_send_an_unknown_stream_again_is_nothing() -> None:
     outbox, courier = make()
     outbox.on_resend(Turn(0), Resend("app", 1, "orders", ServiceClass.TRANSACTIONAL, 0))
     assert courier.posted == []
+
+
+def test_a_repeated_batch_behind_the_window_is_known_and_not_sent_again() -> None:
+    outbox, courier = make()
+    for number in range(1, STREAM_BATCHES_MAX + 3):
+        outbox.take(Turn(0), 2, deposit(number, number - 1), ONE)
+    courier.posted.clear()
+    outbox.take(Turn(0), 2, deposit(STREAM_BATCHES_MAX + 2, STREAM_BATCHES_MAX + 1), ONE)
+    assert courier.posted == []
+    outbox.on_accepted(Turn(0), accepted(1, 2))
+    assert courier.ids() == [STREAM_BATCHES_MAX + 1, STREAM_BATCHES_MAX + 2]
