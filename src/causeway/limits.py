@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from causeway.errors import ConfigError
@@ -101,7 +102,11 @@ MAILBOXES_MAX: Final = 100_000
 """Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
 
 PRIVATE: Final = "~"
-"""In a name: the mailbox belongs to one life of one application, and ends some time after it."""
+"""Reserved in names. Followed by 16 hex digits it ends the name of a mailbox of one life of one application, which ends
+some time after it; people do not write so many digits by accident."""
+
+REPLY_SECONDS_MAX: Final = 600
+"""An answer nobody takes for so long is dropped: who asked is gone, and its private mailbox may end."""
 
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""
@@ -315,9 +320,33 @@ def check_name(field: str, value: str) -> str:
     return value
 
 
-def check_mailbox(field: str, value: str) -> str:
-    """As `check_name`, and the name is not one of the brokers' own."""
+def check_application(field: str, value: str) -> str:
+    """As `check_name`, and no mailbox of this name ends with one life of an application."""
     check_name(field, value)
+    if PRIVATE in value:
+        raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
+    return value
+
+
+def check_mailbox(field: str, value: str) -> str:
+    """As `check_name`, and the name is not one of the brokers' own and not private by mistake."""
+    check_name(field, value)
+    if PRIVATE in value and not is_private(value):
+        raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
     if value.startswith(RESERVED_PREFIX):
         raise ConfigError(field, value, f"names that begin with {RESERVED_PREFIX!r} are reserved; choose another one")
     return value
+
+
+_PRIVATE_NAME: Final = re.compile(f"[^{PRIVATE}]+{PRIVATE}[0-9a-f]{{16}}")
+"""What such a name looks like."""
+
+
+def private_name(application: str, incarnation: int) -> str:
+    """The mailbox of one life of an application."""
+    return f"{application}{PRIVATE}{incarnation:016x}"
+
+
+def is_private(mailbox: str) -> bool:
+    """Whether a mailbox belongs to one life of one application, and ends some time after it."""
+    return PRIVATE in mailbox and _PRIVATE_NAME.fullmatch(mailbox) is not None

@@ -274,9 +274,9 @@ def test_express_request_is_answered(ring: Ring) -> None:
 
     answerer.on_message, asker.on_message = answer, note
     answerer.read("answerer")
-    asker.read("asker~1")
+    asker.read("asker~0000000000000001")
     for number in range(5):
-        headers = {REPLY_TO: "asker~1", CORRELATION: number}
+        headers = {REPLY_TO: "asker~0000000000000001", CORRELATION: number}
         asker.send("answerer", b"question %d" % number, service=ServiceClass.EXPRESS, headers=headers)
         ring.world.run_until(lambda number=number: number in answers)
     assert answers == {number: b"QUESTION %d" % number for number in range(5)}

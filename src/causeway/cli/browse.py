@@ -15,7 +15,7 @@ from causeway.cli.letters import as_object, preview
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.errors import ConfigError
-from causeway.limits import check_name
+from causeway.limits import check_mailbox
 
 PREVIEW_WIDTH = 40
 
@@ -34,7 +34,7 @@ def browse(
 
     With --json it prints the same lines as receive --json.
     """
-    check_name("mailbox", mailbox)
+    check_mailbox("mailbox", mailbox)
     if count < 1:
         raise ConfigError("count", count, "must be at least 1")
     where = resolve_url(url, data)

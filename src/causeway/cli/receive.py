@@ -13,7 +13,7 @@ from causeway.cli.letters import as_object
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
 from causeway.errors import ConfigError
-from causeway.limits import check_name
+from causeway.limits import check_mailbox
 
 PREFETCH = 256
 
@@ -39,7 +39,7 @@ def receive(
     With --json each line is {"id", "mailbox", "source", "service", "priority", "deliveries", "headers", "body"}; a body
     that is no text has "body": null and "body_base64".
     """
-    check_name("mailbox", mailbox)
+    check_mailbox("mailbox", mailbox)
     if count is not None and count < 1:
         raise ConfigError("count", count, "must be at least 1")
     if timeout <= 0:

@@ -17,7 +17,7 @@ from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.arguments import check_priority, duration_of
 from causeway.errors import ConfigError
-from causeway.limits import check_name
+from causeway.limits import check_mailbox
 
 SERVICES = ("express", "unreliable", "recoverable", "transactional")
 IDS_SHOWN_MAX = 100
@@ -65,7 +65,7 @@ def send(
     copies' disks. transactional: the same, exactly once and in order. With --json it prints {"mailbox", "service",
     "sent", "acknowledged", "ids"}, at most 100 ids.
     """
-    check_name("mailbox", mailbox)
+    check_mailbox("mailbox", mailbox)
     given = [bodies is not None and bodies != [], file is not None, stdin_lines]
     if sum(given) != 1:
         raise ConfigError("body", bodies, "give either BODY..., or --file, or --stdin-lines")

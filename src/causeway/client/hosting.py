@@ -36,7 +36,7 @@ from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
 from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
-from causeway.limits import REPLIES_UNREAD_MAX
+from causeway.limits import REPLIES_UNREAD_MAX, private_name
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Instant
 
@@ -184,7 +184,7 @@ class Host:
     @property
     def reply_mailbox(self) -> str:
         """Where answers to our requests go."""
-        return f"{self.session.name}~{self.session.incarnation:x}"
+        return private_name(self.session.name, self.session.incarnation)
 
     def unreachable(self) -> TransportError:
         """Why no broker was reached."""

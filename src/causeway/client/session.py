@@ -28,7 +28,7 @@ from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
 from causeway.errors import Code, ConfigError, Refused
-from causeway.limits import CREDIT_MAX, check_name
+from causeway.limits import CREDIT_MAX, check_mailbox
 from causeway.types import Duration, Flag, ServiceClass
 
 
@@ -132,7 +132,7 @@ class Session(SessionMachine):
     def attach(self, mailbox: str, credit: int) -> MailReader:
         """A new consumer; MessagesArrived tells when `take` has something."""
         self._check_open()
-        check_name("mailbox", mailbox)
+        check_mailbox("mailbox", mailbox)
         if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
             raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
         consumer = MailReader(self._number(), mailbox, credit)
@@ -188,7 +188,7 @@ class Session(SessionMachine):
     # Looking ---------------------------------------------------------------------------------------------------
     def browse(self, mailbox: str, *, after: int = -1, limit: int = 100, timeout: Duration | None = None) -> Inquiry:
         """Messages of a mailbox (with numbers above `after`) without taking them; the result is a list of lots."""
-        check_name("mailbox", mailbox)
+        check_mailbox("mailbox", mailbox)
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")
         return self._inquire(BrowseInquiry(self._number(), mailbox, after, limit), timeout)
@@ -203,7 +203,7 @@ class Session(SessionMachine):
 
     def find(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
         """Which broker serves a mailbox."""
-        check_name("mailbox", mailbox)
+        check_mailbox("mailbox", mailbox)
         return self._inquire(FindInquiry(self._number(), mailbox), timeout)
 
     def _inquire(self, inquiry: Inquiry, timeout: Duration | None) -> Inquiry:

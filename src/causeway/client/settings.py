@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.errors import ConfigError
-from causeway.limits import MIB, check_name
+from causeway.limits import MIB, check_application
 from causeway.types import MILLISECOND, SECOND, Duration
 
 Address = tuple[str, int]
@@ -41,7 +41,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def check(self) -> SessionConfig:
         """Return self, or raise a ConfigError that names the first wrong field."""
-        check_name("name", self.name)
+        check_application("name", self.name)
         if not self.addresses:
             raise ConfigError("addresses", self.addresses, "give at least one broker's host and port")
         if self.window_messages < 1:

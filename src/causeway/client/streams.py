@@ -27,7 +27,7 @@ from causeway.limits import (
     RESENT_AT_ONCE_MAX,
     STREAMS_SENT_MAX,
     TTL_NS_MAX,
-    check_name,
+    check_mailbox,
 )
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
@@ -81,7 +81,7 @@ class Streams:
         self, dest: str, service: ServiceClass, flags: int, priority: int, *, ttl: Duration, timeout: Duration | None
     ) -> Lane:
         """Where and how to send, checked. Raises ConfigError."""
-        check_name("dest", dest)
+        check_mailbox("dest", dest)
         check_priority(priority)
         if not 0 <= ttl <= TTL_NS_MAX:
             raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")

@@ -74,6 +74,11 @@ class Deadlines(Generic[What]):
         if what not in self._due:
             self.set(what, at)
 
+    def set_sooner(self, what: What, at: Instant) -> None:
+        """As `set`, unless `what` is due before that."""
+        if what not in self._due or self._due[what][0] > at:
+            self.set(what, at)
+
     def cancel(self, what: What) -> None:
         """Forget `what`; nothing happens if it was not set."""
         self._due.pop(what, None)

@@ -29,6 +29,7 @@ from causeway.core.messages import (
 )
 from causeway.core.node import START_TOKEN, Node
 from causeway.errors import Code
+from causeway.limits import private_name
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
 from causeway.wire.body import join
@@ -114,17 +115,17 @@ def test_client_that_sends_as_somebody_else_is_told_what_differs(source: str, in
 
 def test_private_mailbox_ends_some_time_after_its_reader_and_the_directory_hears_of_it() -> None:
     broker = LoneBroker()
-    broker.client_says(Attach("app~7", 1, 10))
+    broker.client_says(Attach(private_name("app", 7), 1, 10))
     broker.pass_time()
-    assert Attached("app~7", 1) in broker.said
-    assert "app~7" in mailboxes(broker)
+    assert Attached(private_name("app", 7), 1) in broker.said
+    assert private_name("app", 7) in mailboxes(broker)
     broker.client_leaves()
     for _ in range(200):
         broker.now += SECOND
         broker.pass_time()
     assert mailboxes(broker) == []
     broker.said.clear()
-    broker.client_says(Attach("app~7", 1, 10))
+    broker.client_says(Attach(private_name("app", 7), 1, 10))
     broker.pass_time()
     assert [type(head) for head in broker.said] == [Welcome, Attached], "the name is born again, and nobody is refused"
 

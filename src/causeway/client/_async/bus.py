@@ -20,7 +20,7 @@ from causeway.client.message import CORRELATION, REPLY_TO, Headers, MessageId, c
 from causeway.client.settings import SessionConfig
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, LocalProtocolError
-from causeway.limits import MIB, REPLIES_UNREAD_MAX, check_name
+from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX, check_mailbox
 from causeway.trace import TraceRecord
 
 ROOM_MIN = 1024
@@ -228,7 +228,7 @@ class Bus:
 
     def _lane(self, key: tuple[Any, ...]) -> Lane:
         dest, service, reliable, priority, ttl, bare, confirm, timeout = key
-        check_name("dest", dest)
+        check_mailbox("dest", dest)
         session = self._engine.session
         lane = session.lanes[key] = session.lane(
             dest,
@@ -316,7 +316,9 @@ class Bus:
 
     async def send_answer(self, dest: str, body: bytes | str, service: str, headers: dict[str, Any]) -> None:
         """The other half of `request`; applications call `message.reply`."""
-        await self._send_own(dest, body, (service, True, 4, None, False, False, None), headers).wait()
+        # With a time to live: who asked may be gone, and nobody else ever reads its private mailbox.
+        how = (service, True, 4, REPLY_SECONDS_MAX, False, False, None)
+        await self._send_own(dest, body, how, headers).wait()
 
     def _send_own(self, dest: str, body: bytes | str, rest: tuple[Any, ...], headers: dict[str, Any]) -> Receipt:
         """As `send_nowait`, with headers that only we may use."""

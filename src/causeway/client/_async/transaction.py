@@ -11,7 +11,7 @@ from causeway.client.lots import Lot
 from causeway.client.message import Headers, check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
 from causeway.errors import LocalProtocolError
-from causeway.limits import check_name
+from causeway.limits import check_mailbox
 from causeway.types import Duration, Flag
 
 
@@ -36,7 +36,7 @@ class Transaction:
     ) -> None:
         """A message that leaves when the transaction commits."""
         self._check_open()
-        check_name("dest", dest)
+        check_mailbox("dest", dest)
         check_priority(priority)
         flags = int(Flag.RELIABLE)
         data = to_bytes(body)

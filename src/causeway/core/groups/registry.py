@@ -18,7 +18,7 @@ from causeway.core.groups.state import Group, Position, forget_rows, meta_row, p
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
-from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX, PRIVATE
+from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX, is_private
 from causeway.store.base import LOCAL, Delete, Write
 from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
 
@@ -105,7 +105,7 @@ class Registry:
         """
         self.left[key] = (config.born, config.epoch)
         writes = forget_rows(key, config)
-        if PRIVATE in config.name:
+        if is_private(config.name):
             self.left_private.pop(key, None)
             self.left_private[key] = None
             if len(self.left_private) > GROUPS_LEFT_MAX:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from causeway.core.messages import Ballot, Config, Member, Promised
-from causeway.limits import PRIVATE
+from causeway.limits import is_private
 from causeway.store.base import LOCAL, Delete, Put, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
@@ -235,7 +235,7 @@ def position_row(key: Key, position: Position) -> Put:
 
 def forget_rows(key: Key, config: Config) -> list[Write]:
     """Forget a group and its rows, but not that it went on without us in that epoch."""
-    left = Put(LOCAL, (b"y" if PRIVATE in config.name else b"x") + key, 0, _encode((config.born, config.epoch)))
+    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode((config.born, config.epoch)))
     return [Delete(LOCAL, b"g" + key), Delete(LOCAL, b"p" + key), Delete(key, b"", END), left]
 
 

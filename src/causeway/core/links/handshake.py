@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from causeway.core.messages import PROTOCOL_VERSION, Hello, Welcome
 from causeway.errors import Code, ConfigError
-from causeway.limits import NAME_BYTES_MAX, check_name
+from causeway.limits import NAME_BYTES_MAX, check_application, check_name
 from causeway.types import KEY_BYTES, Peer
 
 Complaint = tuple[Code, str]
@@ -13,7 +13,9 @@ Complaint = tuple[Code, str]
 
 def complaint_about_hello(hello: Hello, me: Peer, cluster: str) -> Complaint | None:
     """Why this Hello is refused, or None."""
-    wrong = _version(hello.version) or _name(hello.name) or _incarnation(hello.incarnation)
+    wrong = (
+        _version(hello.version) or _name(hello.name, is_client=hello.peer is None) or _incarnation(hello.incarnation)
+    )
     if wrong is not None or hello.peer is None:
         return wrong
     return _peer(hello.peer, me) or _cluster(hello.cluster, cluster)
@@ -35,9 +37,9 @@ def _version(version: int) -> Complaint | None:
     return Code.BAD_VERSION, f"version={version}: this broker speaks {PROTOCOL_VERSION}; use the same release on both"
 
 
-def _name(name: str) -> Complaint | None:
+def _name(name: str, *, is_client: bool) -> Complaint | None:
     try:
-        check_name("name", name)
+        (check_application if is_client else check_name)("name", name)
     except ConfigError as error:
         return Code.BAD_FIELD, str(error)
     return None
@@ -50,7 +52,7 @@ def _incarnation(incarnation: int) -> Complaint | None:
 
 
 def _peer(peer: Peer, me: Peer) -> Complaint | None:
-    wrong = _name(peer.name)
+    wrong = _name(peer.name, is_client=False)
     if wrong is not None:
         return wrong
     if len(peer.id) != KEY_BYTES:

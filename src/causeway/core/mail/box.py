@@ -35,6 +35,8 @@ class Box:
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)
     """Transactions whose outcome is on its way to the copies: not done before it is there."""
+    unread: Instant = 0
+    """Since when nobody reads it; kept for private mailboxes."""
     loading: int = 0
     """Token of the load for the window, 0 when none is under way."""
 

@@ -133,6 +133,10 @@ class Coordinator:
         for ticket in [t for t in self._tickets if t[0] == group]:
             del self._tickets[ticket]
 
+    def is_deciding(self, group: Key) -> bool:
+        """Whether a transaction of this mailbox's application is not decided, or not carried out everywhere."""
+        return group in self._load or any(d.left for key, (_, d) in self._decided.items() if key[0] == group)
+
     # Clients ---------------------------------------------------------------------------------------------------
     def commit(self, turn: Turn, group: Key, head: Commit, body: bytes) -> None:
         """A client asks for a transaction (we own its mailbox and may write)."""

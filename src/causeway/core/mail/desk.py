@@ -78,9 +78,10 @@ class Desk:
         self._clients: dict[tuple[str, int], int] = {}
         self._of_conn: dict[int, tuple[str, int]] = {}
         self.mailman = Mailman(config.name, links, ring, groups, self, alarm=alarm)
-        self._office = Office(config, self._me.id, groups, self.mailman, alarm=alarm)
-        self._outbox = Outbox(config, self._me.id, config.name, self.mailman, alarm=alarm)
         self._coordinator = Coordinator(config, self._me.id, groups, self.mailman, alarm=alarm)
+        is_deciding = self._coordinator.is_deciding
+        self._office = Office(config, self._me.id, groups, self.mailman, is_deciding=is_deciding, alarm=alarm)
+        self._outbox = Outbox(config, self._me.id, config.name, self.mailman, alarm=alarm)
         self._timed = (self._outbox, self._office, self._coordinator, self.mailman)
 
     # courier.Local ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ Stimuli: batches, consumers, committed operations, ownership won and lost, time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -20,22 +20,11 @@ from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
 from causeway.core.mail.parts import DOUBT, Parts
-from causeway.core.mail.private import PRIVATE_FOR, is_over
+from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.tracer import Tracer
 from causeway.core.mail.views import described
-from causeway.core.messages import (
-    Attach,
-    Attached,
-    Deposit,
-    Detach,
-    Moved,
-    Resend,
-    Return,
-    Settle,
-    TxDecide,
-    TxPrepare,
-)
+from causeway.core.messages import Attach, Attached, Deposit, Detach, Moved, Resend, Return, Settle, TxDecide, TxPrepare
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups
 from causeway.errors import Code
@@ -52,7 +41,14 @@ class Office:
     """All owned mailboxes."""
 
     def __init__(
-        self, config: BrokerConfig, me: bytes, groups: Groups, courier: Courier, *, alarm: Alarm | None = None
+        self,
+        config: BrokerConfig,
+        me: bytes,
+        groups: Groups,
+        courier: Courier,
+        *,
+        is_deciding: Callable[[Key], bool],
+        alarm: Alarm | None = None,
     ) -> None:
         self._config = config
         self._tracer = Tracer(config.name)
@@ -63,6 +59,7 @@ class Office:
         self.boxes: dict[Key, Box] = {}
         self._dirty: dict[Key, None] = {}
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
+        self._endings = Endings(groups, self._deadlines, is_deciding)
         self._attendance = Attendance()
         self.looks = Looks(groups)
         """Browses, and all else that looks at what lies on disk."""
@@ -80,6 +77,7 @@ class Office:
         self.bury += [(mailbox.name, event.config, batch) for batch in mailbox.condemned()]
         if mailbox.prepared():
             self._deadlines.set(event.group, turn.now + self._config.retry)
+        self._endings.watch(turn, box)
         self.touch(event.group)
         return box
 
@@ -221,6 +219,7 @@ class Office:
         box = self.boxes[group]
         self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         self._attendance.leave(conn, group, head.consumer)
+        self._endings.watch(turn, box)
         self.touch(group)
 
     def settle(self, turn: Turn, conn: int, head: Settle) -> None:
@@ -292,8 +291,7 @@ class Office:
         self._write(turn, box, box.mailbox.detach_conn(conn), None)
         if box.mailbox.passing() is not None:
             self._store_passing(turn, box)
-        if is_over(box):
-            self._deadlines.set(group, turn.now + PRIVATE_FOR)
+        self._endings.watch(turn, box)
         self.touch(group)
 
     def on_drained(self, conn: int) -> None:
@@ -347,8 +345,7 @@ class Office:
             if since is not None and turn.now - since >= PASS_FACTOR * self._config.retry:
                 self._store_passing(turn, box)
             self._expiry.expire(turn, box)
-            if is_over(box):
-                self._groups.retire(turn, group)
+            if self._endings.end(turn, box):
                 continue
             if box.mailbox.prepared():
                 self._parts.ask(turn, box)

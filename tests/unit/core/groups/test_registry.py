@@ -155,7 +155,7 @@ def test_own_operation_is_reported_by_its_end_once() -> None:
 # Groups left long ago ------------------------------------------------------------------------------------------
 def gone_on(bench: Bench, number: int, mark: str) -> tuple[Key, Config]:
     """A group was ours and went on without us: its key and its first configuration."""
-    name, born = f"box{mark}{number}", 1024 * number
+    name, born = f"box{mark}{number:016x}", 1024 * number
     first = msgspec.structs.replace(config(B, C, A, epoch=born, born=born), name=name)
     bench.feed(B, Chosen(key_of(name), first, 1))
     later = msgspec.structs.replace(config(B, C, epoch=born + 1, born=born), name=name)

@@ -30,8 +30,9 @@ class Stage:
 
     def __init__(self, name: str = NAME, **settings: object) -> None:
         self.groups, self.courier = FakeGroups(), FakeCourier()
+        self.deciding = False
         self.config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.office = Office(self.config, ME.id, self.groups, self.courier)
+        self.office = Office(self.config, ME.id, self.groups, self.courier, is_deciding=lambda _: self.deciding)
         self.key = self.groups.own(name)
         self.office.on_ownership_gained(at(), gained(name))
 

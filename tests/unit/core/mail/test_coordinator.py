@@ -419,3 +419,22 @@ def test_decisions_of_an_incarnation_long_gone_are_forgotten_when_another_begins
     assert decided(world) == [(1, 1), (2, 1)]
     run_to_end(coordinator, world, 1, incarnation=3, now=SEEN_SECONDS_MIN * SECOND)
     assert decided(world) == [(2, 1), (3, 1)]
+
+
+def test_coordinator_is_deciding_until_everybody_has_carried_it_out() -> None:
+    coordinator, world = make()
+    assert not coordinator.is_deciding(HOME)
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
+    assert coordinator.is_deciding(HOME)
+    for prepare in world.take():
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    decides = world.take()
+    for decide in decides:
+        assert isinstance(decide, TxDecide)
+        assert coordinator.is_deciding(HOME)
+        assert not coordinator.is_deciding(key_of("x"))
+        done = TxDone(decide.source, decide.incarnation, decide.number, decide.attempt, decide.mailbox)
+        coordinator.on_done(Turn(0), HOME, done)
+    assert len(decides) == 3
+    assert not coordinator.is_deciding(HOME)

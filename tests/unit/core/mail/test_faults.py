@@ -48,6 +48,8 @@ def test_sound_batch_has_no_fault() -> None:
         ("source", "x" * 256),
         ("dest", "causeway/root"),
         ("dest", "tab\there"),
+        ("dest", "orders~2"),
+        ("dest", "a~b~0000000000000001"),
         ("stream", -1),
         ("stream", 3),
         ("first", 0),

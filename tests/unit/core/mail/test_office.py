@@ -6,7 +6,6 @@ import pytest
 
 from causeway.core.events import OwnershipLost, PageLoaded
 from causeway.core.mail.office import PASS_FACTOR
-from causeway.core.mail.private import PRIVATE_FOR
 from causeway.core.messages import (
     Accepted,
     Attach,
@@ -549,17 +548,6 @@ def test_expiry_waits_until_it_may_be_written() -> None:
     assert stage.office.next_deadline() == 3 * SECOND + stage.config.retry
     stage.groups.mine[KEY] = True
     assert [record.step for record in stage.fire().effects.traces] == [Step.EXPIRED]
-
-
-def test_private_mailbox_is_retired_some_time_after_its_reader_left() -> None:
-    name = "shop~5f3a"
-    stage = Stage(name)
-    turn = at()
-    stage.office.attach(turn, CONN, "shop", Attach(name, 1, 10))
-    stage.office.on_client_gone(turn, CONN)
-    assert stage.office.next_deadline() == PRIVATE_FOR
-    stage.fire()
-    assert stage.groups.asked == [("retire", key_of(name))]
 
 
 def test_long_mailbox_is_paged_one_page_at_a_time() -> None:

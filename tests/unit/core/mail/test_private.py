@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
+
 from causeway.config import BrokerConfig
 from causeway.core.mail.box import Box
 from causeway.core.mail.mailbox import Mailbox
-from causeway.core.mail.private import is_over
-from causeway.types import key_of
-from tests.unit.core.mail.neighbours import ME, config_of
+from causeway.core.mail.private import PRIVATE_FOR, is_over
+from causeway.core.messages import Attach, Detach
+from causeway.limits import private_name
+from causeway.types import SECOND, key_of
+from tests.unit.core.mail.neighbours import ME, at, config_of
+from tests.unit.core.mail.owned import CONN, Stage
 from tests.unit.core.mail.postroom import EXPRESS, body_of, deposit
+
+PRIVATE = private_name("shop", 0x5F3A)
+RETIRED = [("retire", key_of(PRIVATE))]
 
 
 def make(name: str) -> Box:
@@ -17,15 +25,16 @@ def make(name: str) -> Box:
 
 
 def test_private_mailbox_without_reader_and_content_is_over() -> None:
-    assert is_over(make("shop~5f3a"))
+    assert is_over(make(PRIVATE))
 
 
-def test_mailbox_of_an_application_is_never_over() -> None:
-    assert not is_over(make("shop"))
+@pytest.mark.parametrize("name", ["shop", "shop~", "shop~5f3a", "~0000000000005f3a", f"a~b{PRIVATE}", f"{PRIVATE}0"])
+def test_mailbox_with_any_other_name_is_never_over(name: str) -> None:
+    assert not is_over(make(name))
 
 
 def test_private_mailbox_is_not_over_while_somebody_reads_it() -> None:
-    box = make("shop~5f3a")
+    box = make(PRIVATE)
     box.mailbox.attach(2, 1, 10, 0)
     assert not is_over(box)
     box.mailbox.detach(2, 1)
@@ -33,13 +42,90 @@ def test_private_mailbox_is_not_over_while_somebody_reads_it() -> None:
 
 
 def test_private_mailbox_is_not_over_while_it_holds_something() -> None:
-    box = make("shop~5f3a")
-    head = deposit(1, dest="shop~5f3a", stream=EXPRESS)
+    box = make(PRIVATE)
+    head = deposit(1, dest=PRIVATE, stream=EXPRESS)
     box.mailbox.hold(head, body_of(head), 0)
     assert not is_over(box)
 
 
 def test_private_mailbox_is_not_over_while_an_operation_is_on_its_way() -> None:
-    box = make("shop~5f3a")
+    box = make(PRIVATE)
     box.done[1] = (1, None)
     assert not is_over(box)
+
+
+# Timers ---------------------------------------------------------------------------------------------------------
+def read_private(stage: Stage, now: int) -> None:
+    stage.office.attach(at(now), CONN, "shop", Attach(PRIVATE, 1, 10))
+
+
+def run(stage: Stage, until: int) -> None:
+    """Let all timers go off up to an instant; what is written is on all copies at once."""
+    for _ in range(1000):
+        due = stage.office.next_deadline()
+        if due is None or due > until or stage.groups.asked:
+            return
+        stage.fire()
+        stage.commit(due)
+    raise AssertionError("timers without end")
+
+
+@pytest.mark.parametrize("way", ["connection", "detach"])
+def test_private_mailbox_is_retired_some_time_after_its_reader_left(way: str) -> None:
+    stage = Stage(PRIVATE)
+    read_private(stage, SECOND)
+    run(stage, 10 * PRIVATE_FOR)
+    assert stage.groups.asked == [], "somebody reads it"
+    left = at(10 * PRIVATE_FOR)
+    if way == "detach":
+        stage.office.detach(left, CONN, Detach(PRIVATE, 1))
+    else:
+        stage.office.on_client_gone(left, CONN)
+    run(stage, 11 * PRIVATE_FOR - 1)
+    assert stage.groups.asked == []
+    run(stage, 11 * PRIVATE_FOR)
+    assert stage.groups.asked == RETIRED
+
+
+def test_private_mailbox_that_never_had_a_reader_is_retired() -> None:
+    stage = Stage(PRIVATE)
+    run(stage, PRIVATE_FOR)
+    assert stage.groups.asked == RETIRED
+
+
+def test_mailbox_of_an_application_has_no_timer() -> None:
+    stage = Stage()
+    stage.office.attach(at(), CONN, "app", Attach("orders", 1, 10))
+    stage.office.on_client_gone(at(), CONN)
+    assert stage.office.next_deadline() is None
+
+
+def test_an_answer_nobody_takes_expires_and_the_private_mailbox_ends() -> None:
+    stage = Stage(PRIVATE)
+    stage.deposit(deposit(1, dest=PRIVATE, ttl=5 * PRIVATE_FOR))
+    stage.commit()
+    run(stage, 5 * PRIVATE_FOR - 1)
+    assert stage.groups.asked == []
+    run(stage, 7 * PRIVATE_FOR)
+    assert stage.groups.asked == RETIRED
+
+
+def test_a_message_that_expires_early_does_not_end_the_private_mailbox_early() -> None:
+    stage = Stage(PRIVATE)
+    stage.deposit(deposit(1, dest=PRIVATE, ttl=SECOND))
+    stage.commit()
+    run(stage, PRIVATE_FOR - 1)
+    assert stage.office.boxes[stage.key].mailbox.empty()
+    assert stage.groups.asked == []
+    run(stage, PRIVATE_FOR)
+    assert stage.groups.asked == RETIRED
+
+
+def test_private_mailbox_is_not_retired_while_its_transactions_are_not_carried_out() -> None:
+    stage = Stage(PRIVATE)
+    stage.deciding = True
+    run(stage, 10 * PRIVATE_FOR)
+    assert stage.groups.asked == []
+    stage.deciding = False
+    run(stage, 11 * PRIVATE_FOR)
+    assert stage.groups.asked == RETIRED
