@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from causeway.core.mail.answers import Decided
-from causeway.core.mail.batches import DEAD, LOCKED, OPEN
+from causeway.core.mail.batches import LOCKED, OPEN
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.rows import PreparedRow, PreparedSend, TxId, encode, prepared_key
@@ -101,14 +101,24 @@ class Participant:
                     continue
                 ours = piece.state == LOCKED and any(low <= start and stop - 1 <= high for low, high in mine)
                 if not piece.state & OPEN and not ours:
-                    why = "locked by another transaction" if piece.state & (LOCKED | DEAD) else "settled already"
-                    return Code.ABORTED, f"message {max(at, start)} is {why}"
+                    at = max(at, start)
+                    if piece.state == LOCKED:
+                        return Code.ABORTED, f"message {at} is locked by another transaction"
+                    return self._gone(at, "is settled already")
                 at = stop
         if at > last:
             return None
         if self._contents.backlog.is_open and at >= self._contents.backlog.start and last < VOLATILE_FROM:
             return Code.NOT_READY, f"message {at} is not in memory yet"
-        return Code.ABORTED, f"message {at} is not in this mailbox"
+        return self._gone(at, "is not in this mailbox")
+
+    def _gone(self, number: int, why: str) -> tuple[Code, str]:
+        """Of a message that cannot be locked: it is a dead letter, or else `why`."""
+        if not self._contents.beyond([(number, number)], locks=False)[0]:
+            return Code.ABORTED, f"message {number} {why}"
+        # To repeat the transaction as it is would never help.
+        why = "was given back too often and is a dead letter now; leave it out"
+        return Code.BAD_FIELD, f"settles: message {number} {why}"
 
     def prepare(self, tx: TxPrepare, body: bytes, seq: int, now: Instant) -> list[Write]:
         """Hold a part; the rows to write, none when it is held or was carried out already."""

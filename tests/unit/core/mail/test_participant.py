@@ -303,3 +303,19 @@ def test_an_unpassed_batch_is_locked_under_its_stored_number() -> None:
     room.crash()
     room.attach()
     assert numbers(room.pump()) == [2]
+
+
+def test_dead_letter_in_a_transaction_is_called_one() -> None:
+    room = Postroom(deliveries_max=1)
+    room.attach()
+    seq = room.stored(1, 2)
+    room.pump()
+    room.give_back((seq, seq))
+    room.commit()
+    part = transaction(number=2, settles=[(seq, seq + 1)])
+    dead = (Code.BAD_FIELD, f"settles: message {seq} was given back too often and is a dead letter now; leave it out")
+    assert room.mailbox.obstacle(part, 0) == dead
+    room.append(room.mailbox.settle_numbers([(seq, seq)]).writes)
+    room.commit()
+    assert room.mailbox.obstacle(part, 0) == dead, "still, when the dead-letter mailbox has it"
+    assert room.mailbox.obstacle(transaction(number=2, settles=[(seq + 1, seq + 1)]), 0) is None
