@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from causeway.client.batches import SentBatch, SentStream
-from causeway.core.deadlines import Alarm
+from causeway.core.deadlines import NEVER, Alarm
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
 from causeway.limits import CONFIRMING_MAX
 from causeway.types import Duration, Flag, Instant, Span
@@ -129,6 +129,14 @@ class Fates:
             while batches and batches[0].resolved:
                 batches.popleft()
             batches.append(batch)
+            self._alarm.lower(batch.deadline)
+
+    def limit_restored(self, batch: SentBatch) -> None:
+        """A batch of an earlier life has no limit but its time to live."""
+        batch.deadline = batch.dies or NEVER
+        if batch.dies:
+            # A queue of its own: those of this life's limits are in the order in which they run out.
+            self._expiring.setdefault(-batch.dies, deque()).append(batch)
             self._alarm.lower(batch.deadline)
 
     def next_deadline(self) -> Instant | None:

@@ -16,7 +16,7 @@ from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
 from causeway.client.message import Headers, check_size, to_bytes, with_headers
 from causeway.client.settings import SessionConfig
-from causeway.core.deadlines import NEVER, Alarm, Deadlines
+from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
@@ -215,8 +215,7 @@ class Streams:
             self._lag(stream)
             return
         for batch in stream.loose:
-            if not batch.resolved:
-                self._transmit(turn, link, batch, 0)
+            if not batch.resolved and self._transmit(turn, link, batch, 0):
                 self._fates.settle(batch, batch.first, batch.last, None)
         stream.loose = []
 
@@ -230,20 +229,22 @@ class Streams:
             if not batch.durable and stream.ordered:
                 break
             if batch.durable and batch.sent != link.conn:
-                self._transmit(turn, link, batch, follows)
+                if not self._transmit(turn, link, batch, follows):
+                    continue  # nobody may wait for it
             follows = batch.last
 
-    def _transmit(self, turn: Turn, link: Uplink, batch: SentBatch, follows: int) -> None:
+    def _transmit(self, turn: Turn, link: Uplink, batch: SentBatch, follows: int) -> bool:
         lane = batch.lane
         stream = lane.stream
+        left = batch.dies - turn.now if batch.dies else 0
+        if batch.dies and left <= 0:
+            return False  # its deadline is due in this very turn; a time to live of 0 would mean for ever
         batch.sent = link.conn
         batch.sent_at = turn.now
-        left = batch.dies - turn.now if batch.dies else 0
-        if left < 0:
-            return  # its deadline is due in this very turn
         how = (lane.flags, lane.priority, left)
         head = Deposit(*self.source, stream.dest, stream.service, batch.first, batch.count, follows, *how)
         turn.send(link.conn, head, batch.body)
+        return True
 
     # Answers ---------------------------------------------------------------------------------------------------
     def on_accepted(self, head: Accepted) -> None:
@@ -395,5 +396,5 @@ class Streams:
         stream.waiting[batch.first] = batch
         self._fates.count += batch.count
         self._fates.bytes += batch.size
-        batch.deadline = NEVER
+        self._fates.limit_restored(batch)
         self._lag(stream)

@@ -136,6 +136,20 @@ def test_expired_sends_are_dropped_at_the_start() -> None:
     assert again.said(Deposit) == []
 
 
+def test_time_to_live_of_an_earlier_life_ends_the_send_in_this_one() -> None:
+    rows: dict[bytes, bytes] = {}
+    stage, _ = begin(rows)
+    stage.session.send("orders", b"x", service=TRANSACTIONAL, ttl=5 * SECOND)
+    stage.turn()
+    stage.store()
+    stage = life(rows)
+    assert stage.session.unresolved == 1
+    stage.sleep(5 * SECOND)
+    assert stage.session.unresolved == 0
+    stage.open()
+    assert stage.said(Deposit) == []
+
+
 def test_settlement_goes_out_only_once_the_acceptance_is_on_disk() -> None:
     stage, home = begin({})
     consumer = stage.consume(home)

@@ -284,6 +284,18 @@ def test_time_to_live_runs_while_waiting_and_ends_the_send(stage: Stage) -> None
     assert ticket.error.code == Code.EXPIRED
 
 
+@pytest.mark.parametrize("reliable", [True, False])
+def test_send_whose_time_ends_with_the_wait_for_a_broker_never_leaves(stage: Stage, reliable: bool) -> None:
+    (ticket,) = send(stage, "a", service=ServiceClass.RECOVERABLE, ttl=3 * SECOND, reliable=reliable)
+    stage.turn(after=3 * SECOND - 1)
+    stage.now += 1
+    stage.open()
+    assert stage.said(Deposit) == [], "a time to live of 0 would mean for ever"
+    stage.sleep(0)
+    assert isinstance(ticket.error, Refused)
+    assert ticket.error.code == Code.EXPIRED
+
+
 def test_answer_that_got_lost_is_asked_for_again(stage: Stage, home: str) -> None:
     send(stage, "a", timeout=60 * SECOND)
     for _ in range(12):
@@ -372,6 +384,7 @@ def test_everything_unresolved_fails_when_the_session_is_closed(stage: Stage, ho
         ("dest", {"dest": ""}),
         ("dest", {"dest": "x" * 10_000}),
         ("dest", {"dest": "a\nb"}),
+        ("dest", {"dest": "orders~2"}),
         ("priority", {"priority": -1}),
         ("priority", {"priority": 10}),
         ("priority", {"priority": "high"}),

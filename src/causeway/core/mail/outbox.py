@@ -48,6 +48,8 @@ class Copy:
 
     head: Deposit
     body: bytes
+    dies: Instant = 0
+    """When its time to live is over; 0 = never."""
 
     @property
     def last(self) -> int:
@@ -132,7 +134,7 @@ class Outbox:
         stream.newest = max(stream.newest, head.first)
         if head.first <= stream.dropped:
             stream.dropped = 0
-        copy = Copy(head, body)
+        copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0)
         held = self._bytes.get(conn, 0) + len(body) + ITEM_OVERHEAD_BYTES
         self._bytes[conn] = held
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
@@ -230,6 +232,7 @@ class Outbox:
         stream.wait = min(max(stream.wait * 2, self._config.retry), self._config.retry * 8)
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
+        self._expire(turn, stream)
         before = 0
         for copy in list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX)):
             head = copy.head
@@ -239,7 +242,39 @@ class Outbox:
             if follows != head.follows:
                 head = copy.head = msgspec.structs.replace(head, follows=follows)
             before = copy.last
-            self._courier.post(turn, head.dest, head, copy.body)
+            self._post(turn, copy)
+        self._refill(turn, stream)
+        if not stream.sent:
+            self._deadlines.cancel(key)
+
+    def _expire(self, turn: Turn, stream: Stream) -> None:
+        """Drop what is on its way and has outlived its time; `_resend` makes the others step over it."""
+        for copy in [copy for copy in stream.sent.values() if 0 < copy.dies <= turn.now]:
+            del stream.sent[copy.head.first]
+            self._end(turn, stream, copy)
+
+    def _end(self, turn: Turn, stream: Stream, copy: Copy) -> None:
+        """A copy's time is over."""
+        detail = f"no acknowledgement from {copy.head.dest!r} within the message's time to live"
+        turn.send(stream.conn, rejected(copy.head, Code.EXPIRED, detail))
+        self._release(turn, stream.conn, copy)
+
+    def _post(self, turn: Turn, copy: Copy) -> None:
+        """Send a copy that waited: its time to live did not stand still."""
+        head = copy.head
+        if copy.dies:
+            head = msgspec.structs.replace(head, ttl=copy.dies - turn.now)
+        self._courier.post(turn, head.dest, head, copy.body)
+
+    def _refill(self, turn: Turn, stream: Stream) -> None:
+        """Send what was behind the window, as far as it reaches now."""
+        while stream.queue and len(stream.sent) < STREAM_BATCHES_MAX:
+            copy = stream.queue.pop(next(iter(stream.queue)))
+            if 0 < copy.dies <= turn.now:
+                self._end(turn, stream, copy)
+                continue
+            stream.sent[copy.head.first] = copy
+            self._post(turn, copy)
 
     # Inside ----------------------------------------------------------------------------------------------------
     def _forget(self, turn: Turn, key: StreamId, stream: Stream, first: int, last: int) -> None:
@@ -253,10 +288,7 @@ class Outbox:
             self._release(turn, stream.conn, copy)
             first = copy.last + 1
             progress = True
-        while stream.queue and len(stream.sent) < STREAM_BATCHES_MAX:
-            copy = stream.queue.pop(next(iter(stream.queue)))
-            stream.sent[copy.head.first] = copy
-            self._courier.post(turn, copy.head.dest, copy.head, copy.body)
+        self._refill(turn, stream)
         if not stream.sent:
             self._deadlines.cancel(key)
         elif progress:

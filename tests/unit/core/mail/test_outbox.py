@@ -324,3 +324,60 @@ def test_a_repeated_batch_behind_the_window_is_known_and_not_sent_again() -> Non
     assert courier.posted == []
     outbox.on_accepted(Turn(0), accepted(1, 2))
     assert courier.ids() == [STREAM_BATCHES_MAX + 1, STREAM_BATCHES_MAX + 2]
+
+
+# Time to live ---------------------------------------------------------------------------------------------------
+def ttls(courier: Courier) -> list[int]:
+    found = [head.ttl for head in courier.posted if isinstance(head, Deposit)]
+    courier.posted.clear()
+    return found
+
+
+def test_time_to_live_does_not_begin_anew_with_every_resend() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1, ttl=10 * CONFIG.retry), ONE)
+    outbox.take(Turn(0), 2, deposit(2, 1), ONE)
+    assert ttls(courier) == [10 * CONFIG.retry, 0]
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert ttls(courier) == [9 * CONFIG.retry, 0]
+    outbox.on_resend(Turn(4 * CONFIG.retry), MISSING_ALL)
+    assert ttls(courier) == [6 * CONFIG.retry, 0]
+
+
+def test_time_to_live_runs_behind_the_window() -> None:
+    outbox, courier = make()
+    for i in range(1, STREAM_BATCHES_MAX + 1):
+        outbox.take(Turn(0), 2, deposit(i, i - 1), ONE)
+    first = STREAM_BATCHES_MAX + 1
+    outbox.take(Turn(0), 2, deposit(first, first - 1, ttl=50), ONE)
+    outbox.take(Turn(0), 2, deposit(first + 1, first, ttl=100), ONE)
+    courier.posted.clear()
+    turn = Turn(60)
+    outbox.on_accepted(turn, accepted(1, 1))
+    assert [(head.first, head.code) for head in heads(turn, Rejected)] == [(first, Code.EXPIRED)]  # type: ignore[attr-defined]
+    assert ttls(courier) == [40]
+
+
+def test_copy_whose_time_is_over_is_dropped_and_stepped_over() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    outbox.take(Turn(0), 2, deposit(2, 1, ttl=CONFIG.retry), ONE)
+    outbox.take(Turn(0), 2, deposit(3, 2), ONE)
+    courier.posted.clear()
+    turn = Turn(CONFIG.retry)
+    outbox.on_deadline(turn)
+    assert follows(courier) == [0, 1]
+    (refusal,) = heads(turn, Rejected)
+    assert isinstance(refusal, Rejected)
+    assert (refusal.first, refusal.last, refusal.code) == (2, 2, Code.EXPIRED)
+    assert outbox.statistics()["bytes"] == 2 * (len(ONE) + ITEM_OVERHEAD_BYTES)
+
+
+def test_stream_without_living_copies_has_no_timer() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1, ttl=1), ONE)
+    courier.posted.clear()
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert courier.posted == []
+    assert outbox.next_deadline() is None
+    assert outbox.statistics()["bytes"] == 0
