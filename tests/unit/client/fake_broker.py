@@ -108,6 +108,8 @@ class FakeBroker:
         self.consumers: list[Consumer] = []
         self.sessions: list[FakeSession] = []
         self.committed: dict[tuple[str, int, int], bool] = {}
+        self.ttls: list[tuple[str, int]] = []
+        """Destination and time to live of every batch."""
         self.deaf = False
         self.refusal: Code | None = None
         self._loop = asyncio.new_event_loop()
@@ -203,6 +205,7 @@ class FakeBroker:
                 pass
 
     def _deposit(self, session: FakeSession, head: Deposit, body: bytes) -> None:
+        self.ttls.append((head.dest, head.ttl))
         last = head.first + head.count - 1
         identity = (head.source, head.incarnation, head.dest, head.stream, head.first, last)
         if self.refusal is not None:

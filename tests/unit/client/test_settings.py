@@ -13,6 +13,7 @@ from causeway.types import SECOND
     ("field", "settings"),
     [
         ("name", {"name": ""}),
+        ("name", {"name": "shop~0000000000000001"}),
         ("addresses", {"addresses": ()}),
         ("window_messages", {"window_messages": 0}),
         ("window_bytes", {"window_bytes": 0}),

@@ -10,6 +10,7 @@ import pytest
 
 import causeway
 from causeway.errors import Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused, StoreError, TransportError
+from causeway.limits import REPLY_SECONDS_MAX
 from tests.unit.client.fake_broker import FakeBroker
 
 
@@ -282,6 +283,9 @@ async def test_request_gets_its_reply(broker: FakeBroker, service: str) -> None:
         assert answers[0].headers == {"unit": "EUR"}
         answers[0].ack()
         server.cancel()
+    answer_ttls = {ttl for dest, ttl in broker.ttls if dest.startswith("shop~")}
+    assert answer_ttls
+    assert all(0 < ttl <= REPLY_SECONDS_MAX * 10**9 for ttl in answer_ttls), "who asked may be gone for ever"
 
 
 async def test_request_nobody_answers_raises_a_timeout(broker: FakeBroker) -> None:

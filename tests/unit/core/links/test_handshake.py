@@ -38,6 +38,7 @@ HOSTILE: list[tuple[Message, Code, str]] = [
     (Hello(0, "billing", 1), Code.BAD_VERSION, "version=0"),
     (Hello(PROTOCOL_VERSION + 1, "billing", 1), Code.BAD_VERSION, f"speaks {PROTOCOL_VERSION}"),
     (Hello(PROTOCOL_VERSION, "", 1), Code.BAD_FIELD, "name=''"),
+    (Hello(PROTOCOL_VERSION, "a~0000000000000001", 1), Code.BAD_FIELD, "'~' is reserved"),
     (Hello(PROTOCOL_VERSION, "x" * 10_000, 1), Code.BAD_FIELD, "has 10000 bytes"),
     (Hello(PROTOCOL_VERSION, "a\nb", 1), Code.BAD_FIELD, "unprintable"),
     (Hello(PROTOCOL_VERSION, "billing", -1), Code.BAD_FIELD, "incarnation=-1"),
