@@ -27,7 +27,12 @@ def broker(
     seed: Annotated[
         list[str] | None, typer.Option(help="host:port of a broker to join through; may be repeated.")
     ] = None,
-    founder: Annotated[bool, typer.Option("--founder", help="Begin a new cluster if the data is empty.")] = False,
+    founder: Annotated[
+        bool,
+        typer.Option(
+            "--founder", help="Begin a new cluster if the data is empty and no seed answers as a member of one."
+        ),
+    ] = False,
     durability: Annotated[
         str, typer.Option(help="disk: acknowledged is on stable storage. memory: in memory.")
     ] = "disk",

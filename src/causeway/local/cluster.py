@@ -167,6 +167,7 @@ class ProcessCluster:
                 ready = self._first_line(entry.name)
                 if ready.get("event") == "ready":
                     entry.port = int(ready["port"])
+                    entry.ran = True
                     waiting.remove(entry)
             if waiting and time.monotonic() > deadline:
                 names = ", ".join(entry.name for entry in waiting)
