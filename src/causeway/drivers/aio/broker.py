@@ -111,14 +111,20 @@ class BrokerDriver:
         return await asyncio.shield(self._exit)
 
     async def leave(self) -> None:
-        """Hand over and stop, or just stop when that takes too long."""
+        """Hand over and stop; or just stop when that takes too long, with an exit code that says so."""
         if self._driver is not None and not self._exit.done():
             self._driver.post(LeaveRequested())
             try:
                 async with asyncio.timeout(LEAVE_SECONDS_MAX):
                     await self._left.wait()
             except TimeoutError:
-                log.warning("the hand-over took longer than %s s; stopping without it", LEAVE_SECONDS_MAX)
+                log.error(
+                    "the hand-over took longer than %s s: stopping without it. Others may still count on the data of "
+                    "broker %s; start it again, then tell it to leave again when all brokers run",
+                    LEAVE_SECONDS_MAX,
+                    self._config.name,
+                )
+                self.end(Exit.NOT_HANDED_OVER)
         self.end(Exit.OK)
 
     async def stop(self) -> None:
