@@ -25,7 +25,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     seeds: tuple[tuple[str, int], ...] = ()
     """Addresses of brokers to join through; any one that answers is enough."""
     founder: bool = False
-    """Begin a new cluster when the store is empty. Exactly one broker of a cluster is started so."""
+    """Begin a new cluster when the store is empty and no seed answers as a member of one. Exactly one broker of a
+    cluster is started so."""
     durability: str = "disk"
     """`disk`: acknowledged means on stable storage. `memory`: the paper's mode, copies in memory only."""
     copies: int = 3

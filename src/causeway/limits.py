@@ -278,7 +278,8 @@ CLOSE_SECONDS_MAX: Final = 5
 """A closed connection whose peer does not take what is buffered is cut after this."""
 
 LEAVE_SECONDS_MAX: Final = 5
-"""A broker told to stop hands over for so long, then stops anyway."""
+"""A broker told to leave (SIGUSR1) hands over for so long, then stops with what it still holds, and says so by its exit
+code. One told to stop (SIGTERM) hands over nothing."""
 
 TRACE_RECORDS_MAX: Final = 100_000
 """Recent trace records a broker keeps in memory to tell the story of a message (about 20 MB when full)."""

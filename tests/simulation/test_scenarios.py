@@ -252,3 +252,26 @@ def test_expired_messages_behind_the_window_stop_counting_also_for_a_new_owner()
     stage._pass(10 * SECOND)
     assert stage.owner_of("box") is not owner
     assert stage.stored_in("box") == 20
+
+
+def test_founder_that_lost_its_storage_and_is_told_to_found_comes_back_into_its_cluster() -> None:
+    stage = Stage(brokers=4)
+    sender = stage.join("sender")
+    letters = stage.write(sender, "box", 20)
+    stage._pass(2 * SECOND)
+    stage.cluster.refounds = True
+    founder = stage.cluster.brokers[0]
+    stage.cluster.crash(founder, noticed=True)
+    founder.store = None
+    stage._pass(2 * SECOND)
+    stage.cluster.start(founder)
+    stage._pass(8 * SECOND)
+    letters += stage.write(sender, "box", 20)
+    stage.join("box", reads=True)
+    stage.rest()
+    assert founder.machine is not None
+    assert founder.machine.statistics()["active"]
+    machines = [broker.machine for broker in stage.cluster.living()]
+    assert len({machine.statistics()["cluster"] for machine in machines if machine is not None}) == 1
+    assert len(letters) == 40
+    assert stage.arrived == letters

@@ -27,7 +27,12 @@ def broker(
     seed: Annotated[
         list[str] | None, typer.Option(help="host:port of a broker to join through; may be repeated.")
     ] = None,
-    founder: Annotated[bool, typer.Option("--founder", help="Begin a new cluster if the data is empty.")] = False,
+    founder: Annotated[
+        bool,
+        typer.Option(
+            "--founder", help="Begin a new cluster if the data is empty and no seed answers as a member of one."
+        ),
+    ] = False,
     durability: Annotated[
         str, typer.Option(help="disk: acknowledged is on stable storage. memory: in memory.")
     ] = "disk",
@@ -39,7 +44,8 @@ def broker(
     """Run one broker until it is told to stop.
 
     Ctrl-C or SIGTERM stop it, and it is expected back on the same data. SIGUSR1 makes it hand over everything it holds
-    and leave for good. Exit codes: 0 stopped, 65 its database is malformed, 70 a bug, 74 the disk refused.
+    and leave for good. Exit codes: 0 stopped, 65 its database is malformed, 70 a bug, 74 the disk refused,
+    75 it did not hand over in time.
     With --json it prints one line when it listens: {"event": "ready", "name", "host", "port", "pid"}.
     """
     from causeway.drivers.aio.runner import run_broker

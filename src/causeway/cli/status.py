@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url
@@ -23,19 +24,33 @@ BROKERS_ASKED_MAX = 256
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
     """Show every broker, who owns which mailbox in which epoch, and how much waits in it.
 
-    Exit code 0 when every broker is active and every mailbox is served, else 1. With --json it prints one object:
+    Exit code 0 when every broker is active, all are of one cluster and every mailbox is served, else 1. With --json it
+    prints one object:
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "peers", "leaves", "owned", "copies",
     "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch", "members", "incomplete",
     "serving", "blocked", "stored", "volatile", "consumers", "unsettled"), "root" ("epoch", "owner", "members"),
-    "healthy".
+    "split" (empty, or which brokers are of which cluster if there are several), "healthy".
     """
     view = asyncio.run(_gather(url, data))
     if as_json:
-        print_json({"brokers": view.brokers, "mailboxes": view.mailboxes, "root": view.root, "healthy": view.healthy})
+        print_json(
+            {
+                "brokers": view.brokers,
+                "mailboxes": view.mailboxes,
+                "root": view.root,
+                "split": view.split,
+                "healthy": view.healthy,
+            }
+        )
     else:
         out = console()
         out.print(_broker_table(view))
         out.print(_mailbox_table(view))
+        if view.split:
+            remedy = (
+                "read what the mailboxes of one hold, then start its brokers with empty data and --seed of the other"
+            )
+            out.print(f"[red]{escape(view.split)}[/]; {remedy}", soft_wrap=True)
     return EXIT_OK if view.healthy else EXIT_FAILED
 
 

@@ -80,9 +80,21 @@ class ClusterView(msgspec.Struct, kw_only=True):
     root: dict[str, Any]
 
     @property
+    def split(self) -> str:
+        """Which brokers belong to which cluster, if there are several; then the mailboxes shown are of all of them."""
+        clusters: dict[str, list[str]] = {}
+        for line in self.brokers:
+            if line.cluster:
+                clusters.setdefault(line.cluster, []).append(line.name)
+        if len(clusters) < 2:
+            return ""
+        named = "; ".join(f"{cluster}: {', '.join(names)}" for cluster, names in sorted(clusters.items()))
+        return f"these brokers are of {len(clusters)} clusters, which never merge: {named}"
+
+    @property
     def healthy(self) -> bool:
-        """Every broker is active, the directory has a holder, and every mailbox is served."""
-        active = all(line.state == "active" for line in self.brokers)
+        """Every broker is active, all are of one cluster, the directory has a holder, and every mailbox is served."""
+        active = all(line.state == "active" for line in self.brokers) and not self.split
         return active and bool(self.root) and all(line.serving for line in self.mailboxes)
 
 

@@ -79,6 +79,8 @@ class Node:
         self._recovered = False
         self._leaving = False
         self._departing = False
+        self._blank = False
+        """Our store held nothing when we started: if we found a cluster, its directory begins with us."""
         self._page = Page([], [], None)
         self._early: list[DriverEvent] = []
         self._remembered = Remembered("", [])
@@ -200,6 +202,9 @@ class Node:
                 self._links.ready = self._overlay.active
                 self._groups.on_membership_changed(turn)
                 self._remember(turn)
+                if self._blank and self._overlay.founded:
+                    self._blank = False
+                    self._groups.found(turn)
             case OwnershipGained():
                 if event.group == ROOT:
                     self._groups.directory.on_ownership_gained(event)
@@ -291,14 +296,12 @@ class Node:
             if row.key == _ME:
                 self._remembered = msgspec.msgpack.decode(row.value, type=Remembered)
         known = self._remembered
+        self._blank = not page.rows and not page.corrupt
         self._groups.start(turn, page)
         self._drain(turn)
         # Without that row (it may be damaged) our groups still name brokers of the cluster.
         self._overlay.start(turn, known.peers or self._groups.fellows(), known.cluster)
         self._drain(turn)
-        if self.config.founder and not page.rows and not page.corrupt:
-            self._groups.found(turn)
-            self._drain(turn)
         early, self._early = self._early, []
         for event in early:
             self._on_event(turn, event)

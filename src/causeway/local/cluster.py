@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.drivers.aio.exits import Exit
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, TransportError
 from causeway.limits import LEAVE_SECONDS_MAX
 from causeway.local import runfile
@@ -33,6 +34,8 @@ PART_SECONDS_MAX: Final = LEAVE_SECONDS_MAX + STOP_SECONDS_MAX
 POLL_SECONDS: Final = 0.05
 LAST_LINES: Final = 3
 """Of a broker's log, quoted when it failed: the log itself may be in a directory that is removed."""
+
+_LEAVE_AGAIN: Final = "'causeway up' starts it again, then tell it to leave again"
 
 
 class Exited(msgspec.Struct, frozen=True):
@@ -167,6 +170,7 @@ class ProcessCluster:
                 ready = self._first_line(entry.name)
                 if ready.get("event") == "ready":
                     entry.port = int(ready["port"])
+                    entry.ran = True
                     waiting.remove(entry)
             if waiting and time.monotonic() > deadline:
                 names = ", ".join(entry.name for entry in waiting)
@@ -255,7 +259,13 @@ class ProcessCluster:
         await self._wait_gone([entry], seconds_max)
         if not self._gone(entry):
             raise DeadlineExceeded(f"broker {name} did not end within {seconds_max:g} s; {self._last_words(name)}")
+        code = child.poll() if (child := self._children.get(name)) is not None else None
         self._forget([entry])
+        if code:
+            what = (
+                "stopped before it had handed over" if code == Exit.NOT_HANDED_OVER else f"ended with {_ending(code)}"
+            )
+            raise DeadlineExceeded(f"{name} {what} and is still counted on; {_LEAVE_AGAIN}; {self._last_words(name)}")
         while True:
             reports = await self.reports()
             missing = not_handed_over(name, before, reports)
@@ -263,7 +273,7 @@ class ProcessCluster:
                 break
             if time.monotonic() > deadline:
                 what = f"{name} ended before the others said that they hold {', '.join(missing) or 'everything'}"
-                raise DeadlineExceeded(f"{what}; 'causeway up' starts it again, then tell it to leave again")
+                raise DeadlineExceeded(f"{what}; {_LEAVE_AGAIN}; {self._last_words(name)}")
             await asyncio.sleep(POLL_SECONDS)
         self.run.left.append(name)
         self.run.brokers.remove(entry)

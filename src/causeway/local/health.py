@@ -24,14 +24,17 @@ def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int) -> bool:
 
 
 def not_handed_over(name: str, before: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Groups that still count on a broker that has left, or that it alone held and nobody else knows.
+    """Groups that still count on a broker that has left, that it alone held and nobody else knows, or that it held and
+    whose copies are still being filled: with one more broker less they might have nobody who has everything.
 
     `before` is its own last report, `reports` are those of the brokers that stay.
     """
     groups = _latest_groups(report for other, report in reports.items() if other != name)
     counted_on = {group for group, said in groups.items() if name in said.get("members", [])}
-    alone = {group for group, said in _latest_groups([before]).items() if said.get("members", []) == [name]}
-    return sorted(counted_on | (alone - groups.keys()))
+    held = {group: said for group, said in _latest_groups([before]).items() if name in said.get("members", [])}
+    alone = {group for group, said in held.items() if said.get("members", []) == [name]}
+    filling = {group for group in held.keys() & groups.keys() if groups[group].get("incomplete")}
+    return sorted(counted_on | (alone - groups.keys()) | filling)
 
 
 def _latest_groups(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

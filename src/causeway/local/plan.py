@@ -61,10 +61,11 @@ def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
     line += ["--durability", run.durability, "--copies", str(run.copies)]
     if run.durability == "disk":
         line += ["--data", str(data / entry.name)]
+    founder = founds(run, entry)
     for other in run.brokers:
-        if other is not entry and other.port:
+        if other is not entry and other.port and not (founder and _is_blank(run, other)):
             line += ["--seed", f"{other.host}:{other.port}"]
-    if founds(run, entry):
+    if founder:
         line.append("--founder")
     return line
 
@@ -79,6 +80,11 @@ def founds(run: RunFile, entry: BrokerEntry) -> bool:
     if not any(other.port for other in others):
         return True  # nobody else ever ran
     return entry is run.brokers[0] and not run.formed
+
+
+def _is_blank(run: RunFile, other: BrokerEntry) -> bool:
+    """Whether a broker that does not run holds nothing of a cluster: a founder need not wait for its word."""
+    return run.durability == "memory" or not (other.ran or run.formed)
 
 
 def _check(brokers: int | None, durability: str | None, copies: int | None) -> None:

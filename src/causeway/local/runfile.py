@@ -32,6 +32,8 @@ class BrokerEntry(msgspec.Struct):
     port: int = 0
     """0 until the broker has bound its first port; afterwards it keeps the port for life."""
     process: ProcessId | None = None
+    ran: bool = False
+    """It has bound its port once: it may hold a part of the cluster."""
 
     @property
     def running(self) -> bool:

@@ -78,6 +78,8 @@ class Cluster:
         self.via: Broker | None = None
         """The broker through which newcomers are told to join, instead of the first ones."""
         self.brokers: list[Broker] = []
+        self.refounds = False
+        """The first broker is told to found at every start, as by a supervisor: its seeds must keep it from that."""
         self._clocks = stream(options.seed, "clocks")
         self._stores = stream(options.seed, "stores")
 
@@ -109,7 +111,7 @@ class Cluster:
         address = broker.process.address
         assert address is not None
         # Only the first storage of the first broker may begin a cluster: after its loss the cluster is elsewhere.
-        founder = broker is self.brokers[0] and broker.storages == 1
+        founder = broker is self.brokers[0] and (broker.storages == 1 or self.refounds)
         config = options.broker_config(broker.name, address, seeds=self.seeds(broker), founder=founder)
         me = Peer(broker.id, broker.name, address[0], address[1], broker.store.id)
         broker.joined = True

@@ -67,6 +67,11 @@ class SqliteStore:
         self._lock = DirectoryLock(path)
         self._database: sqlite3.Connection | None = None
 
+    @property
+    def condemned(self) -> list[Path]:
+        """Malformed databases that were ever set aside here and were not taken away since."""
+        return sorted(self.path.glob(f"{FILE_NAME}.corrupt-*"))
+
     def open(self) -> int:
         """Open or create, setting a malformed database aside; the storage's id."""
         with self._errors_mapped():

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from causeway.cli.view import BrokerLine, broker_line, busiest, merge, owned_by
+import msgspec
+import pytest
+
+from causeway.cli import status as status_module
+from causeway.cli.view import BrokerLine, ClusterView, broker_line, busiest, merge, owned_by
 
 
 def _report(
@@ -68,6 +72,38 @@ def test_view_is_healthy_only_when_all_are_active_and_all_is_served() -> None:
     assert merge([active], [served]).healthy
     assert not merge([active], [unserved]).healthy
     assert not merge([active, joining], [served]).healthy
+
+
+def test_brokers_of_two_clusters_are_no_healthy_cluster_and_both_are_named() -> None:
+    one, same, two = (
+        broker_line(_report(name) | {"cluster": cluster}, address=f"{name}:1")
+        for name, cluster in (("a", "c1"), ("b", "c1"), ("c", "c2"))
+    )
+    unknown = broker_line(_report("d"), address="d:1")
+    served = _report("a", groups=[_group("a", 1, serving=True)])
+    whole, split = merge([one, same, unknown], [served]), merge([one, same, two], [served])
+    assert (whole.healthy, whole.split) == (True, "")
+    assert not split.healthy
+    assert "c1: a, b; c2: c" in split.split
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_status_of_two_clusters_fails_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, as_json: bool
+) -> None:
+    lines = [broker_line(_report(name) | {"cluster": f"of-{name}"}, address=f"{name}:1") for name in "ab"]
+
+    async def survey(addresses: object) -> ClusterView:
+        return merge(lines, [_report("a")])
+
+    monkeypatch.setattr(status_module, "survey", survey)
+    assert status_module.status(url="causeway://127.0.0.1:1", as_json=as_json) == 1
+    said = capsys.readouterr().out
+    assert "of-a: a; of-b: b" in said
+    if as_json:
+        answer = msgspec.json.decode(said)
+        assert not answer["healthy"]
+        assert "of-a: a; of-b: b" in answer["split"]
 
 
 def test_broker_line_tolerates_a_report_without_any_keys() -> None:

@@ -78,6 +78,31 @@ def test_node_has_no_deadline_while_its_store_is_silent() -> None:
     assert node.next_deadline() is None
 
 
+def test_founder_with_seeds_begins_the_directory_when_it_founds_and_not_before() -> None:
+    node = make(seeds=(("127.0.0.1", 7401),))
+    node.handle([], NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    assert (node.statistics()["cluster"], node.statistics()["root"]) == ("", None)
+    now = NOW
+    while not node.statistics()["active"]:
+        due = node.next_deadline()
+        assert due is not None
+        assert due < NOW + 10 * SECOND
+        now = max(now, due)
+        node.handle([], now)
+    assert now > NOW + SECOND
+    root = node.statistics()["root"]
+    assert isinstance(root, dict)
+    assert root["members"] == ["b1"]
+
+
+def test_founder_with_damaged_rows_begins_no_directory() -> None:
+    node = make()
+    node.handle([], NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [b"g" + key_of("a")], None))], NOW)
+    assert node.statistics()["root"] is None
+
+
 def test_status_is_answered_to_a_client() -> None:
     node = make()
     node.handle(greet(2), NOW)

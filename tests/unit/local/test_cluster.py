@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, DeadlineExceeded
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.pids import identify
@@ -34,6 +36,32 @@ async def test_broker_leaves_only_if_it_runs_and_another_can_take_over(tmp_path:
     with pytest.raises(ConfigError, match=r"broker='a': nobody else runs.*causeway down"):
         await cluster.leave("a")
     assert cluster.names == ["a", "b"]
+
+
+@pytest.mark.parametrize(("code", "said"), [(75, "stopped before it had handed over"), (70, "exit code 70")])
+async def test_broker_that_ends_without_handing_over_stays_part_of_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, said: str
+) -> None:
+    program = (
+        "import os, signal; "
+        f"signal.signal(signal.SIGUSR1, lambda *_: os._exit({code})); print(flush=True); signal.pause()"
+    )
+    here = identify(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        run = RunFile([BrokerEntry("a", port=1, process=identify(child.pid)), BrokerEntry("b", port=2, process=here)])
+        cluster = ProcessCluster(tmp_path, run)
+        cluster._children["a"] = child
+
+        async def status(name: str, *, whole: bool = True) -> dict[str, object]:
+            return {"broker": name, "groups": []}
+
+        monkeypatch.setattr(cluster, "status", status)
+        with pytest.raises(DeadlineExceeded, match=rf"{said}.*'causeway up' starts it again"):
+            await cluster.leave("a")
+    assert cluster.names == ["a", "b"]
+    assert run.left == []
 
 
 async def test_broker_that_left_by_another_command_is_not_written_down_again(tmp_path: Path) -> None:

@@ -37,6 +37,15 @@ def test_everything_is_handed_over_once_the_latest_epochs_do_without_the_broker(
     assert not_handed_over("a", before, done) == []
 
 
+def test_group_whose_copies_are_being_filled_was_not_handed_over() -> None:
+    before = _report("a", _group("box", "ab"))
+    others = _group("other", "bc", incomplete="c")
+    filling = {"b": _report("b", _group("box", "bc", epoch=2, incomplete="c"), others)}
+    assert not_handed_over("a", before, filling) == ["box"]
+    done = {"c": _report("c", _group("box", "bc", epoch=3)), **filling}
+    assert not_handed_over("a", before, done) == [], "the latest epoch counts, and the broker never held the other"
+
+
 def test_group_that_nobody_else_knows_was_not_handed_over() -> None:
     before = _report("a", _group("alone", "a"), _group("ended", "ab"))
     assert not_handed_over("a", before, {"b": _report("b")}) == ["alone"]

@@ -111,6 +111,24 @@ def test_founder_is_told_so() -> None:
     assert ["--founder" in command(Path("d"), run, entry) for entry in run.brokers] == [True, False, False]
 
 
+def _seeds(run: RunFile, entry: BrokerEntry) -> list[str]:
+    return [after for before, after in pairwise(command(Path("d"), run, entry)) if before == "--seed"]
+
+
+def test_founder_asks_those_first_that_may_hold_its_cluster() -> None:
+    run = plan(None, port=7400)
+    assert _seeds(run, run.brokers[0]) == [], "nobody ever ran: nothing to wait for"
+    run.brokers[1].ran = True
+    assert founds(run, run.brokers[0])
+    assert _seeds(run, run.brokers[0]) == ["127.0.0.1:7401"]
+
+
+def test_founder_of_a_cluster_whose_memory_is_gone_asks_nobody() -> None:
+    run = plan(None, durability="memory", port=7400)
+    run.formed = True
+    assert _seeds(run, run.brokers[1]) == []
+
+
 def test_broker_joins_through_every_other_known_address() -> None:
     run = plan(None, port=7400)
     arguments = command(Path("d"), run, run.brokers[1])

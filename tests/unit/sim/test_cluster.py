@@ -57,6 +57,18 @@ def test_founder_that_lost_its_storage_does_not_found_again() -> None:
     assert factory.made[0][1].store != factory.made[1][1].store
 
 
+def test_founder_may_be_told_to_found_at_every_start() -> None:
+    cluster, factory = make()
+    cluster.refounds = True
+    broker = cluster.add()
+    cluster.start(broker)
+    cluster.start(cluster.add())
+    cluster.crash(broker, noticed=True)
+    broker.store = None
+    cluster.start(broker)
+    assert [(config.founder, len(config.seeds)) for config, _, _ in factory.made] == [(True, 0), (False, 1), (True, 1)]
+
+
 def test_memory_mode_begins_every_life_with_an_empty_storage() -> None:
     cluster, factory = make("memory")
     broker = cluster.add()

@@ -168,6 +168,11 @@ class Links:
                 return
         self._book.addresses[address] = self._book.dial(turn, host, port).conn
 
+    def is_member(self, broker: BrokerId) -> bool:
+        """Whether a broker we are connected to said that it belongs to a cluster."""
+        link = self._links.get(broker)
+        return link is not None and link.channel is not None and link.cluster != ""
+
     def refuse(self, turn: Turn, conn: Conn, code: Code, detail: str) -> None:
         """End a connection whose other end broke the rules. Costs nobody else anything."""
         channel = self._channels.get(conn)

@@ -23,6 +23,9 @@ from causeway.types import KEY_BYTES, SECOND, BrokerId, Duration, Peer
 
 ALONE_AFTER: Final[Duration] = 1 * SECOND
 """A member that restarts looks for the others for so long, then serves alone and merges later."""
+SILENCES_BEFORE_FOUNDING: Final = 2
+"""A founder that has seeds looks for members for ALONE_AFTER and so many times `silence`, then founds: it may be the
+founder of old that lost its storage."""
 CONTACTS_AT_ONCE: Final = 3
 JOIN_PATIENCE: Final[Duration] = 15 * SECOND
 """A join whose probes do not come to an end by then begins anew."""
@@ -36,9 +39,18 @@ class Entrance:
         self.contacts = Contacts()
         self._returning = False
         """We were a member before: if nobody answers, we serve alone."""
+        self._founding = False
+        """We may begin a cluster if no member of one turns up."""
+        self.founded = False
+        """We began a cluster."""
         self._attempt = 0
         self._candidates: dict[BrokerId, Peer] = {}
         """For routing table and neighbourhood, gathered while joining; hailed once we are active."""
+
+    @property
+    def found_after(self) -> Duration:
+        """How long a founder looks for members among its seeds."""
+        return ALONE_AFTER + SILENCES_BEFORE_FOUNDING * self._roster.config.silence
 
     # Ours ------------------------------------------------------------------------------------------------------------
     def start(self, turn: Turn, known: Sequence[Peer], cluster: str) -> None:
@@ -49,10 +61,11 @@ class Entrance:
             roster.links.set_cluster(turn, cluster)
         self.contacts.add([peer for peer in known if peer.id != roster.me.id])
         nobody = len(self.contacts) == 0
-        if nobody and (not roster.config.seeds if cluster else roster.config.founder):
+        if nobody and not roster.config.seeds and (cluster or roster.config.founder):
             self.begin_alone(turn)
             return
         self._returning = bool(cluster)
+        self._founding = nobody and not cluster and roster.config.founder
         self.seek(turn)
 
     def begin_alone(self, turn: Turn) -> None:
@@ -60,6 +73,7 @@ class Entrance:
         roster = self._roster
         if not roster.links.cluster:
             roster.links.set_cluster(turn, f"{roster.rng.getrandbits(64):016x}")
+            self.founded = True
         self._become_active(turn)
         for peer in self.contacts.peers():
             roster.miss(turn, peer)
@@ -71,6 +85,8 @@ class Entrance:
         roster.phase = Phase.SEEKING
         if self._returning:
             roster.timers.set_if_unset(ALONE, turn.now + ALONE_AFTER)
+        elif self._founding:
+            roster.timers.set_if_unset(ALONE, turn.now + self.found_after)
         self._attempt += 1
         for host, port in roster.config.seeds:
             roster.links.dial_address(turn, host, port)
@@ -81,8 +97,15 @@ class Entrance:
 
     def met(self, turn: Turn, peer: Peer) -> None:
         """While we seek, somebody turned up: ask at once."""
+        if self._founding and self._roster.links.is_member(peer.id):
+            self._do_not_found()
         self.contacts.add([peer])
         self.ask(turn, peer)
+
+    def _do_not_found(self) -> None:
+        """There is a cluster: a second one would never merge with it, however long it takes to get in."""
+        self._founding = False
+        self._roster.timers.cancel(ALONE)
 
     def ask(self, turn: Turn, peer: Peer) -> None:
         """Ask one broker for the way to our neighbours."""
@@ -104,6 +127,7 @@ class Entrance:
                 return
             roster.links.set_cluster(turn, reply.cluster)
             roster.phase = Phase.PROBING
+            self._founding = False
             roster.timers.cancel(ALONE)
             roster.timers.set(JOIN, turn.now + JOIN_PATIENCE)
             for peer in (*reply.rows, *reply.neighbours):

@@ -69,6 +69,11 @@ class Overlay:
         """The cluster we belong to; empty before the first join."""
         return self._links.cluster
 
+    @property
+    def founded(self) -> bool:
+        """Whether we began our cluster, in this life."""
+        return self._entrance.founded
+
     def next_hop(self, key: Key) -> BrokerId | None:
         """The next broker towards the one responsible for the key; None when that is us (or nobody is known)."""
         return self._roster.tables.next_hop(key, with_me=self.active)

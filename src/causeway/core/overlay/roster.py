@@ -51,6 +51,9 @@ class RingLinks(ports.Links, Protocol):
     def set_cluster(self, turn: Turn, cluster: str) -> None:
         """We belong to this cluster now."""
 
+    def is_member(self, broker: BrokerId) -> bool:
+        """Whether a broker we are connected to said that it belongs to a cluster."""
+
     def unpin(self, broker: BrokerId) -> None:
         """Take back one `pin`."""
 

@@ -16,6 +16,8 @@ import secrets
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.events import LeaveRequested
 from causeway.core.machine import Machine
@@ -27,9 +29,9 @@ from causeway.drivers.aio.listener import bind
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
 from causeway.drivers.aio.story import RecentTrace
-from causeway.errors import Code, StoreCorrupt, StoreError
+from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
 from causeway.limits import CONNECTIONS_MAX, CONNECTIONS_WAITING_MAX, LEAVE_SECONDS_MAX
-from causeway.store.base import Store
+from causeway.store.base import LOCAL, Store
 from causeway.store.memory import MemoryStore
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Peer, key_of
@@ -78,6 +80,7 @@ class BrokerDriver:
             address = listener.getsockname()
             me = Peer(key_of(config.name), config.name, address[0], address[1], storage_id)
             self._report_recovery()
+            config = await loop.run_in_executor(None, self._founding_checked)
             # The incarnation: read from the clock, so that each life of a broker has a higher one than the last.
             clock = SystemClock()
             self._node = self._make_node(config, me, clock.now(), random.Random(secrets.randbits(128)))
@@ -108,14 +111,20 @@ class BrokerDriver:
         return await asyncio.shield(self._exit)
 
     async def leave(self) -> None:
-        """Hand over and stop, or just stop when that takes too long."""
+        """Hand over and stop; or just stop when that takes too long, with an exit code that says so."""
         if self._driver is not None and not self._exit.done():
             self._driver.post(LeaveRequested())
             try:
                 async with asyncio.timeout(LEAVE_SECONDS_MAX):
                     await self._left.wait()
             except TimeoutError:
-                log.warning("the hand-over took longer than %s s; stopping without it", LEAVE_SECONDS_MAX)
+                log.error(
+                    "the hand-over took longer than %s s: stopping without it. Others may still count on the data of "
+                    "broker %s; start it again, then tell it to leave again when all brokers run",
+                    LEAVE_SECONDS_MAX,
+                    self._config.name,
+                )
+                self.end(Exit.NOT_HANDED_OVER)
         self.end(Exit.OK)
 
     async def stop(self) -> None:
@@ -162,6 +171,27 @@ class BrokerDriver:
                 self._config.name,
                 self._store.recovered_from,
             )
+
+    def _founding_checked(self) -> BrokerConfig:
+        """The configuration, without leave to found where a lost database says that there was a cluster already.
+
+        Asked at every start until the broker is in: a supervisor starts it again with the same words.
+        """
+        config, store = self._config, self._store
+        if not config.founder or not isinstance(store, SqliteStore) or not store.condemned:
+            return config
+        found = store.scan(LOCAL, b"", b"", 1)
+        if found.rows or found.corrupt:
+            return config
+        if not config.seeds:
+            remedy = (
+                f"the database of this founder was malformed and is kept as {store.condemned[0]}: to found again would "
+                "split its cluster; give --seed host:port of a broker of the cluster (or, if there was no other, take "
+                "that file away to begin anew)"
+            )
+            log.error("broker %s does not found: %s", config.name, remedy)
+            raise ConfigError("seed", None, remedy)
+        return msgspec.structs.replace(config, founder=False)
 
     def _storage_failed(self, error: BaseException) -> None:
         """Nothing that waited for this commit may be acknowledged, so there is nothing left to do here."""

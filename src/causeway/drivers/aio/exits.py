@@ -16,3 +16,6 @@ class Exit(enum.IntEnum):
     """A bug in Causeway. The log has the traceback; start again: what was acknowledged is on the disk."""
     STORE = 74
     """The disk refused. The log names the path and the remedy; start again after that."""
+    NOT_HANDED_OVER = 75
+    """Told to leave, and stopped before the others held everything. Keep its data; start again, then tell it to leave
+    again when all brokers run."""

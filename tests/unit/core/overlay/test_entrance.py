@@ -43,6 +43,49 @@ def test_founder_is_active_at_once_and_names_its_cluster() -> None:
     assert founders[0].membership_changes == 1
 
 
+def found_after(broker: Broker) -> int:
+    return broker.overlay._entrance.found_after
+
+
+def test_founder_with_seeds_founds_only_after_none_of_them_answered_in_time() -> None:
+    world = World(1)
+    founder = world.add("broker-0", founder=True, seeds=(("broker-1", 7000), ("broker-2", 7000)))
+    waiting = world.add("broker-1", seeds=(("broker-0", 7000),))
+    world.run(found_after(founder) - 100 * MILLISECOND)
+    assert not founder.overlay.active, "a broker that has no cluster either is no answer, and no reason to hurry"
+    world.run(200 * MILLISECOND)
+    assert founder.overlay.active
+    assert founder.overlay.founded
+    world.run_until(lambda: waiting.overlay.active, 5 * SECOND)
+    assert waiting.overlay.cluster == founder.overlay.cluster
+    assert not waiting.overlay.founded
+
+
+def test_founder_that_lost_its_storage_comes_back_into_its_cluster_through_its_seeds() -> None:
+    world = World(2)
+    brokers = world.grow(4)
+    cluster = brokers[0].overlay.cluster
+    world.kill("broker-0")
+    world.run(SECOND)
+    again = world.add("broker-0", store=2, founder=True, seeds=(("broker-9", 7000), ("broker-2", 7000)))
+    world.run_until(lambda: again.overlay.active, SECOND)
+    assert again.overlay.cluster == cluster
+    assert not again.overlay.founded
+    world.run(2 * found_after(again))
+    assert world.leaf_sets_are_right()
+
+
+def test_founder_does_not_found_while_a_member_of_a_cluster_answers_that_cannot_let_it_in() -> None:
+    world = World(3)
+    member = world.add("broker-1", begin=False, seeds=(("broker-0", 7000),))
+    member.turn(lambda turn: member.links.set_cluster(turn, "c1"))
+    member.turn(member.overlay._entrance.seek)
+    founder = world.add("broker-0", founder=True, seeds=(("broker-1", 7000),))
+    world.run(3 * found_after(founder))
+    assert not founder.overlay.active
+    assert founder.overlay.cluster == ""
+
+
 def test_joiner_adopts_the_cluster_and_is_active_only_when_its_neighbours_know_it() -> None:
     world = World(1)
     brokers = world.grow(30)

@@ -6,6 +6,7 @@ import random
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ from causeway.drivers.aio import broker as broker_module
 from causeway.drivers.aio.broker import BrokerDriver
 from causeway.drivers.aio.exits import Exit
 from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
-from causeway.store.base import Put, Store, Write
+from causeway.store.base import LOCAL, Put, Store, Write
 from causeway.store.memory import MemoryStore
 from causeway.store.sqlite import FILE_NAME, SqliteStore
 from causeway.trace import Step, TraceRecord
@@ -31,17 +32,18 @@ GROUP = b"g" * 16
 class Hall:
     """A broker driver around a stage machine."""
 
-    def __init__(self, store: Store | None = None, rule: Rule = echo, port: int = 0) -> None:
+    def __init__(self, store: Store | None = None, rule: Rule = echo, port: int = 0, **settings: Any) -> None:
         self.machine = StageMachine(rule)
         self.me: Peer | None = None
         self.incarnation = 0
-        config = BrokerConfig(name="hall", port=port, founder=True)
+        self.config: BrokerConfig | None = None
+        config = BrokerConfig(name="hall", port=port, **{"founder": True, **settings})
         self.driver = BrokerDriver(config, store or MemoryStore(draw=lambda: 42), self._make_node)
 
     def _make_node(self, config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random) -> StageMachine:
         assert config.name == "hall"
         assert isinstance(rng, random.Random)
-        self.me, self.incarnation = me, incarnation
+        self.me, self.incarnation, self.config = me, incarnation, config
         return self.machine
 
     async def __aenter__(self) -> Hall:
@@ -123,12 +125,47 @@ async def test_store_that_cannot_be_opened_leaves_no_listener(tmp_path: Path) ->
         probe.bind(("127.0.0.1", port))
 
 
+def malformed(data: Path) -> SqliteStore:
+    data.mkdir()
+    (data / FILE_NAME).write_bytes(b"not a database" * 1000)
+    return SqliteStore(data)
+
+
 async def test_malformed_database_is_reported_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / FILE_NAME).write_bytes(b"not a database" * 1000)
-    async with Hall(SqliteStore(tmp_path / "data")):
+    async with Hall(malformed(tmp_path / "data"), founder=False):
         pass
     assert any(f"{FILE_NAME}.corrupt-1" in record.getMessage() for record in caplog.records)
+
+
+async def test_founder_whose_database_was_malformed_refuses_to_found_however_often_it_is_started(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store: Store = malformed(tmp_path / "data")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=rf"{FILE_NAME}.corrupt-1.*give --seed") as caught:
+            await Hall(store).driver.start()
+        assert caught.value.field == "seed"
+        assert any("does not found" in record.getMessage() for record in caplog.records)
+        caplog.clear()
+        store = SqliteStore(tmp_path / "data")
+    (tmp_path / "data" / f"{FILE_NAME}.corrupt-1").unlink()
+    async with Hall(store) as hall:
+        assert hall.config is not None
+        assert hall.config.founder, "the remedy helps"
+
+
+async def test_founder_whose_database_was_malformed_joins_through_its_seeds_and_founds_again_never(
+    tmp_path: Path,
+) -> None:
+    async with Hall(malformed(tmp_path / "data"), seeds=(("127.0.0.1", 1),)) as hall:
+        assert hall.config is not None
+        assert not hall.config.founder
+    store = SqliteStore(tmp_path / "data")
+    store.open()
+    store.commit([Put(LOCAL, b"n", 0, b"what it remembers of its cluster")])
+    store.close()
+    async with Hall(SqliteStore(tmp_path / "data")):
+        pass  # it is in: no seed is needed any more
 
 
 # Ends -------------------------------------------------------------------------------------------------------------
@@ -143,13 +180,13 @@ async def test_leave_waits_for_the_hand_over() -> None:
         assert hall.machine.events(LeaveRequested) == [LeaveRequested()]
 
 
-async def test_leave_that_takes_too_long_ends_anyway(
+async def test_leave_that_takes_too_long_ends_anyway_and_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(broker_module, "LEAVE_SECONDS_MAX", 0.05)
     async with Hall() as hall:
         await hall.driver.leave()
-        assert await hall.driver.wait_exit() == Exit.OK
+        assert await hall.driver.wait_exit() == Exit.NOT_HANDED_OVER
     assert any("hand-over" in record.getMessage() for record in caplog.records)
 
 
