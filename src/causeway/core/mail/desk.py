@@ -23,7 +23,7 @@ from causeway.core.events import (
 from causeway.core.machine import Turn
 from causeway.core.mail import faults
 from causeway.core.mail.coordinator import Coordinator
-from causeway.core.mail.courier import Mailman, key_of
+from causeway.core.mail.courier import MailCourier, key_of
 from causeway.core.mail.deadletters import dead_letter
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
@@ -77,7 +77,7 @@ class Desk:
         self._groups = groups
         self._clients: dict[tuple[str, int], int] = {}
         self._of_conn: dict[int, tuple[str, int]] = {}
-        self.mailman = Mailman(config.name, links, ring, groups, self, alarm=alarm)
+        self.mailman = MailCourier(config.name, links, ring, groups, self, alarm=alarm)
         self._office = Office(config, self._me.id, groups, self.mailman, alarm=alarm)
         self._outbox = Outbox(config, self._me.id, config.name, self.mailman, alarm=alarm)
         self._coordinator = Coordinator(config, self._me.id, groups, self.mailman, alarm=alarm)
