@@ -186,6 +186,8 @@ def setting_table() -> str:
     meanings = described(config.BrokerConfig)
     rows = []
     for field in msgspec.structs.fields(config.BrokerConfig):
+        if not meanings[field.name]:
+            raise SystemExit(f"BrokerConfig.{field.name} needs its meaning as a docstring on the next line")
         annotation = str(config.BrokerConfig.__annotations__[field.name])
         default = "required" if field.required else setting(annotation, field.default)
         rows.append((f"`{field.name}`", default, cell(meanings[field.name])))

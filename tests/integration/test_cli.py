@@ -311,6 +311,30 @@ def test_busy_port_ends_up_with_the_reason_and_leaves_nothing_running(started: S
     assert not any(entry.running for entry in run.brokers)
 
 
+def test_settings_hold_at_the_brokers_and_over_restarts(shell: Shell) -> None:
+    shell.up("--brokers", "1", "--set", "mailboxes_max=1")
+    shell.json("send", "first", "one")
+    [refused] = shell.json("send", "second", "two", code=1)
+    assert refused["error"]["code"] == "cluster_full"
+    shell.json("down")
+    shell.up()
+    [refused] = shell.json("send", "second", "two", code=1)
+    assert refused["error"]["code"] == "cluster_full"
+    shell.json("down")
+    shell.up("--set", "mailboxes_max=2")
+    shell.json("send", "second", "two")
+
+
+def test_setting_that_does_not_exist_is_refused_with_those_that_do(shell: Shell) -> None:
+    for command in (
+        ["up", "--data", str(shell.data)],
+        ["broker", "--name", "a", "--founder", "--durability", "memory"],
+    ):
+        [answer] = shell.json(*command, "--set", "colour=red", code=2)
+        assert (answer["error"]["field"], answer["error"]["value"]) == ("set", "colour=red")
+        assert "stored_bytes_max" in answer["error"]["remedy"]
+
+
 # Help and errors ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_teaches_by_examples(command: str) -> None:
