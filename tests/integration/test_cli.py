@@ -359,6 +359,13 @@ def test_command_line_that_cannot_be_parsed_is_one_line_and_code_two() -> None:
         assert json_lines(done.stdout)[0]["error"]["kind"] == "UsageError"
 
 
+def test_count_does_not_repeat_standard_input(shell: Shell) -> None:
+    done = shell.run("send", "inbox", "--stdin-lines", "--count", "2", text="a\n")
+    assert done.returncode == 2
+    assert "count=2" in done.stderr
+    assert "--stdin-lines" in done.stderr
+
+
 def test_command_without_a_cluster_says_how_to_start_one(shell: Shell) -> None:
     for command in (["status"], ["down"], ["leave", "broker-1"], ["send", "inbox", "x"], ["receive", "inbox"]):
         done = shell.run(*command)
