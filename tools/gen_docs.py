@@ -120,36 +120,27 @@ def exception_table() -> str:
 
 
 # Limits and settings --------------------------------------------------------------------------------------------
-def constants(source: str) -> Iterator[tuple[list[str], str]]:
-    """Names assigned on lines next to each other, with the docstring right below; a lone name has its own or none."""
-    names: list[str] = []
-    line = 0
-    for node in ast.parse(source).body:
-        adjacent = node.lineno == line + 1
-        line = node.end_lineno or node.lineno
-        if adjacent and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and names:
-            yield names, str(node.value.value)
-            names = []
+def constants(source: str) -> Iterator[tuple[str, str]]:
+    """Every assigned name with the docstring on the line below it, or "": two names never share one."""
+    body = ast.parse(source).body
+    for node, below in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
-        if names and not adjacent:
-            yield names, ""
-            names = []
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            names.append(node.target.id)
-    if names:
-        yield names, ""
+        reason = ""
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            reason = str(below.value.value) if below.lineno == (node.end_lineno or node.lineno) + 1 else ""
+        yield node.target.id, reason
 
 
 def limit_table() -> str:
     """Every bound of limits.py with its reason; units are in the names."""
     rows = []
-    for names, reason in constants(inspect.getsource(limits)):
-        for name in names:
-            if name in ("KIB", "MIB"):
-                continue
-            if not reason:
-                raise SystemExit(f"limits.{name} needs its reason as a docstring on the next line")
-            rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
+    for name, reason in constants(inspect.getsource(limits)):
+        if name in ("KIB", "MIB"):
+            continue
+        if not reason:
+            raise SystemExit(f"limits.{name} needs its reason as a docstring on the next line")
+        rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
     return table(("limit", "value", "reason"), rows)
 
 
@@ -195,6 +186,8 @@ def setting_table() -> str:
     meanings = described(config.BrokerConfig)
     rows = []
     for field in msgspec.structs.fields(config.BrokerConfig):
+        if not meanings[field.name]:
+            raise SystemExit(f"BrokerConfig.{field.name} needs its meaning as a docstring on the next line")
         annotation = str(config.BrokerConfig.__annotations__[field.name])
         default = "required" if field.required else setting(annotation, field.default)
         rows.append((f"`{field.name}`", default, cell(meanings[field.name])))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from causeway.errors import ConfigError
 from causeway.limits import (
+    ID_MAX,
     MAILBOX_STORED_BYTES_MAX,
     MAILBOX_VOLATILE_BYTES_MAX,
     MAILBOX_WINDOW_BYTES,
@@ -14,6 +17,9 @@ from causeway.limits import (
 )
 from causeway.types import MILLISECOND, SECOND, Duration
 
+TIMING_MAX: Final[Duration] = 3600 * SECOND
+"""Of any time a broker waits for others: longer is a mistake in the unit."""
+
 
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What one broker needs to know about itself."""
@@ -21,7 +27,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """Unique in the cluster; its hash is the broker's place on the ring."""
     host: str = "127.0.0.1"
+    """Address to listen on, and the one that others are told."""
     port: int = 0
+    """Port to listen on; 0 lets the system choose."""
     seeds: tuple[tuple[str, int], ...] = ()
     """Addresses of brokers to join through; any one that answers is enough."""
     founder: bool = False
@@ -34,6 +42,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     root_copies: int = 5
     """Members of the group that holds the directory."""
     heartbeat: Duration = 250 * MILLISECOND
+    """How often a broker gives other brokers a sign of life."""
     silence: Duration = 1500 * MILLISECOND
     """A peer that said nothing for so long is taken for dead. Simulation range 0.5 s to 3 s."""
     retry: Duration = 200 * MILLISECOND
@@ -45,8 +54,11 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     deliveries_max: int = 5
     """A message given back so often goes to the dead-letter mailbox."""
     window_bytes: int = MAILBOX_WINDOW_BYTES
+    """Bodies of stored messages that an owner keeps in memory per mailbox; the rest is read from its disk when due."""
     volatile_bytes_max: int = MAILBOX_VOLATILE_BYTES_MAX
+    """Express bodies of one mailbox in its owner's memory; above it express sends are refused (MAILBOX_FULL)."""
     stored_bytes_max: int = MAILBOX_STORED_BYTES_MAX
+    """Stored bodies of one mailbox; above it sends are refused (MAILBOX_FULL) until somebody consumes."""
 
     def check(self) -> BrokerConfig:
         """Return self, or raise a ConfigError that names the first wrong field."""
@@ -59,10 +71,12 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("copies", self.copies, "must lie in 1..7")
         if not 1 <= self.root_copies <= 9:
             raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
+        for name in ("heartbeat", "silence", "retry", "migrate_after"):
+            if not MILLISECOND <= getattr(self, name) <= TIMING_MAX:
+                raise ConfigError(name, getattr(self, name), "is in nanoseconds and must lie between 1 ms and 1 hour")
         if self.silence < 2 * self.heartbeat:
             raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
-        if self.mailboxes_max < 1:
-            raise ConfigError("mailboxes_max", self.mailboxes_max, "must be at least 1")
-        if self.deliveries_max < 1:
-            raise ConfigError("deliveries_max", self.deliveries_max, "must be at least 1")
+        for name in ("mailboxes_max", "deliveries_max", "window_bytes", "volatile_bytes_max", "stored_bytes_max"):
+            if not 1 <= getattr(self, name) <= ID_MAX:
+                raise ConfigError(name, getattr(self, name), f"must lie in 1..{ID_MAX}")
         return self

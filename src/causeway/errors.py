@@ -47,14 +47,14 @@ REMEDIES: dict[Code, str] = {
     Code.BAD_FIELD: "correct the named field",
     Code.NO_QUORUM: "restore the unreachable brokers; what is stored stays stored",
     Code.NO_DIRECTORY: "restore a majority of the brokers that hold the directory",
-    Code.MAILBOX_FULL: "consume from the mailbox, or raise its bound",
+    Code.MAILBOX_FULL: "consume from it, or restart brokers with --set stored_bytes_max (express: volatile_bytes_max)",
     Code.NOT_OWNER: "ask again: the mailbox has moved",
     Code.NOT_READY: "wait: the broker is joining or taking over",
     Code.ABORTED: "repeat the transaction",
     Code.EXPIRED: "give the message a longer time to live",
     Code.UNAVAILABLE: "wait for the broker or connect to another one",
     Code.OVERLOADED: "send less at once",
-    Code.CLUSTER_FULL: "use fewer mailboxes, or raise their bound; those that exist go on",
+    Code.CLUSTER_FULL: "use fewer mailboxes, or restart brokers with --set mailboxes_max; those that exist go on",
 }
 """What people are told to do."""
 

@@ -23,8 +23,10 @@ MESSAGE_BYTES_MAX: Final = 8 * MIB
 """One message; larger payloads belong in an object store, with a reference in the message."""
 
 BATCH_COUNT_MAX: Final = 4096
+"""Messages of one batch; a producer begins another one here, so that one batch never blocks a link for long."""
+
 BATCH_BYTES_MAX: Final = 1 * MIB
-"""A producer cuts its batches here, so that one batch never blocks a link for long."""
+"""Bodies of one batch, for the same reason; a single larger message is a batch of its own."""
 
 OPERATION_BYTES_MAX: Final = FRAME_BYTES_MAX - 2 * MIB
 """Bodies of one batch, or of all parts of a transaction: with rows and envelopes around them they still fit a frame."""
@@ -48,8 +50,10 @@ HEADERS_BYTES_MAX: Final = 0xFFFF
 """Headers of one message, encoded: their length is 16 bits on the wire."""
 
 TRANSACTIONS_PER_CLIENT_MAX: Final = 1024
+"""Transactions of one application that are not decided yet; one more is refused."""
+
 TRANSACTION_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
-"""Transactions of one application that are not decided yet, and what they cost in memory; one more is refused."""
+"""What the undecided transactions of one application cost in memory; one more is refused."""
 
 TRANSACTION_FAILURES_KEPT_MAX: Final = 4096
 """Failed transactions one broker remembers: a repeated Commit that crossed its refusal must not begin anew."""
@@ -67,8 +71,10 @@ WAITING_BYTES_MAX: Final = 64 * MIB
 """All that waits at one broker for owners, directory answers or epochs."""
 
 WAITING_PER_MAILBOX_MAX: Final = 4096
+"""Messages and requests that wait for one mailbox: a lost mailbox must not crowd out the others."""
+
 WAITING_PER_MAILBOX_BYTES_MAX: Final = 16 * MIB
-"""Of that, for one mailbox: messages and requests, and their bytes. One lost mailbox must not crowd out the others."""
+"""Bytes that wait for one mailbox, of WAITING_BYTES_MAX, for the same reason."""
 
 ITEM_OVERHEAD_BYTES: Final = 512
 """What is kept or waits counts for so much beside its body: many small ones must hit the bounds in bytes as well."""
@@ -84,13 +90,19 @@ NAMES_REMEMBERED_MAX: Final = 65_536
 """Names whose hash or soundness is remembered: they repeat in every batch."""
 
 BROWSED_MESSAGES_MAX: Final = 1000
+"""Messages in one answer to Browse; the client asks on."""
+
 BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
+"""Bodies in one answer to Browse (a single larger message is shown alone)."""
+
 BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
-"""One answer to Browse stops here (a single larger message is shown alone); the client asks on."""
+"""What one answer to Browse says about its messages: it must fit a frame's head."""
 
 LOOKS_PER_CONNECTION_MAX: Final = 16
+"""Browses of one connection that wait for the disk; one more is put off."""
+
 LOOKS_PER_MAILBOX_MAX: Final = 256
-"""Browses that wait for the disk; one more is put off. A mailbox reads for one of them at a time."""
+"""Browses of one mailbox that wait for the disk; one more is put off. The mailbox reads for one of them at a time."""
 
 LOOK_BYTES: Final = 1 * MIB
 """Rows read at once for a browse, or to find what has expired on disk; a larger row is read alone."""
@@ -118,8 +130,10 @@ CONNECTIONS_WAITING_MAX: Final = 1024
 """Connections the system completes before the broker takes them: a burst of clients after a failure fits."""
 
 WRITE_BUFFER_BYTES_HIGH: Final = 4 * MIB
+"""Above it a connection counts as clogged: nothing new is delivered to it."""
+
 WRITE_BUFFER_BYTES_LOW: Final = 1 * MIB
-"""Above HIGH a connection counts as clogged: nothing new is delivered to it until it drains below LOW."""
+"""A clogged connection that drains below it takes deliveries again."""
 
 WRITE_BUFFER_BYTES_MAX: Final = 64 * MIB
 """A connection that still grows past this is closed: its peer has stopped reading."""
@@ -196,8 +210,10 @@ CHUNK_SINCE_BYTES_MAX: Final = 4 * MIB
 """Writes such a page is brought up to date with; both must fit a frame."""
 
 FETCHED_ROWS_MAX: Final = 64
+"""Damaged rows asked of a member at once: the question must fit a frame; the rest is asked for afterwards."""
+
 FETCHED_BYTES_MAX: Final = 4 * MIB
-"""Damaged rows asked of a member at once, and its answer: both must fit frames; the rest is asked for afterwards."""
+"""Rows in the answer, which must fit a frame; the rest is asked for afterwards."""
 
 GROUPS_LEFT_MAX: Final = 10_000
 """Private mailboxes that went on, or ended, without this broker and that it remembers; the oldest is forgotten. Others
@@ -207,8 +223,10 @@ GROUPS_VOID_MAX: Final = 100_000
 """Groups of which this broker knows that it lost its membership; above it strangers' claims are not answered."""
 
 LINK_QUEUE_FRAMES_MAX: Final = 1024
-LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
 """Frames that wait for a link to come up; what exceeds it is dropped, as if lost on the way."""
+
+LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
+"""Bytes of those frames; what exceeds it is dropped in the same way."""
 
 LINKS_KNOWN_MAX: Final = 16_384
 """Brokers whose address is remembered; above it one that is not connected is forgotten."""
@@ -274,6 +292,8 @@ TURNS_IN_A_ROW_MAX: Final = 16
 """Turns a driver takes without letting the event loop breathe, when each turn's effects cause the next."""
 
 DIAL_SECONDS_MAX: Final = 5
+"""A connection that is not open after this has failed; whoever wants it tries again."""
+
 CLOSE_SECONDS_MAX: Final = 5
 """A closed connection whose peer does not take what is buffered is cut after this."""
 

@@ -311,6 +311,30 @@ def test_busy_port_ends_up_with_the_reason_and_leaves_nothing_running(started: S
     assert not any(entry.running for entry in run.brokers)
 
 
+def test_settings_hold_at_the_brokers_and_over_restarts(shell: Shell) -> None:
+    shell.up("--brokers", "1", "--set", "mailboxes_max=1")
+    shell.json("send", "first", "one")
+    [refused] = shell.json("send", "second", "two", code=1)
+    assert refused["error"]["code"] == "cluster_full"
+    shell.json("down")
+    shell.up()
+    [refused] = shell.json("send", "second", "two", code=1)
+    assert refused["error"]["code"] == "cluster_full"
+    shell.json("down")
+    shell.up("--set", "mailboxes_max=2")
+    shell.json("send", "second", "two")
+
+
+def test_setting_that_does_not_exist_is_refused_with_those_that_do(shell: Shell) -> None:
+    for command in (
+        ["up", "--data", str(shell.data)],
+        ["broker", "--name", "a", "--founder", "--durability", "memory"],
+    ):
+        [answer] = shell.json(*command, "--set", "colour=red", code=2)
+        assert (answer["error"]["field"], answer["error"]["value"]) == ("set", "colour=red")
+        assert "stored_bytes_max" in answer["error"]["remedy"]
+
+
 # Help and errors ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_teaches_by_examples(command: str) -> None:
@@ -333,6 +357,13 @@ def test_command_line_that_cannot_be_parsed_is_one_line_and_code_two() -> None:
         assert done.stderr.startswith("error: ")
         assert done.stderr.count("\n") == 1
         assert json_lines(done.stdout)[0]["error"]["kind"] == "UsageError"
+
+
+def test_count_does_not_repeat_standard_input(shell: Shell) -> None:
+    done = shell.run("send", "inbox", "--stdin-lines", "--count", "2", text="a\n")
+    assert done.returncode == 2
+    assert "count=2" in done.stderr
+    assert "--stdin-lines" in done.stderr
 
 
 def test_command_without_a_cluster_says_how_to_start_one(shell: Shell) -> None:

@@ -120,6 +120,6 @@ def test_decision_without_its_parts_is_refused(tmp_path: Path, monkeypatch: pyte
             adr_index.index()
 
 
-def test_limits_next_to_each_other_share_a_reason_and_a_lone_one_does_not_borrow() -> None:
-    source = 'A: int = 1\nB: int = 2\n"""Both."""\n\nC: int = 3\n\nD: int = 4\n"""Its own."""\n'
-    assert list(gen_docs.constants(source)) == [(["A", "B"], "Both."), (["C"], ""), (["D"], "Its own.")]
+def test_limit_never_borrows_the_reason_of_another() -> None:
+    source = 'A: int = 1\nB: int = 2\n"""Of B."""\n\nC: int = 3\n\n"""Of nobody."""\nD: int = 4\n"""Of D."""\n'
+    assert list(gen_docs.constants(source)) == [("A", ""), ("B", "Of B."), ("C", ""), ("D", "Of D.")]

@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from causeway.cli.options import AsJson, parse_address
+from causeway.cli.options import AsJson, Settings, parse_address
 from causeway.cli.output import notices, print_json
 from causeway.config import BrokerConfig
 from causeway.errors import ConfigError
+from causeway.local.settings import settings_of, split_settings
 from causeway.types import Peer
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -38,6 +39,7 @@ def broker(
     ] = "disk",
     data: Annotated[Path | None, typer.Option(help="Directory of the broker's store (needed for disk).")] = None,
     copies: Annotated[int, typer.Option(help="K: brokers that hold a mailbox, its owner included.")] = 3,
+    settings: Settings = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; the log goes to stderr.")] = "info",
     as_json: AsJson = False,
 ) -> int:
@@ -63,6 +65,7 @@ def broker(
         founder=founder,
         durability=durability,
         copies=copies,
+        **settings_of(split_settings(settings or ())),  # type: ignore[arg-type]
     ).check()
 
     def ready(me: Peer) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from causeway.errors import ConfigError
 from causeway.local import runfile
+from causeway.local.settings import FIELDS
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
 
@@ -27,6 +28,16 @@ Data = Annotated[
         "--data",
         envvar="CAUSEWAY_DATA",
         help="Data directory of the local cluster meant. Default: the cluster started last.",
+    ),
+]
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="A setting without a flag, for example stored_bytes_max=16GiB or silence=3s; may be repeated. "
+        "All of them: " + ", ".join(FIELDS) + ".",
     ),
 ]
 

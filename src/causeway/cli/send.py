@@ -32,7 +32,6 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     ttl: float | None
     timeout: float
-    count: int
 
 
 class Sent(msgspec.Struct):
@@ -50,7 +49,9 @@ def send(
     file: Annotated[Path | None, typer.Option(help="Send this file as one message; - is standard input.")] = None,
     stdin_lines: Annotated[bool, typer.Option("--stdin-lines", help="Send each line of standard input.")] = False,
     service: Annotated[str, typer.Option(help="What an acknowledgement means: " + ", ".join(SERVICES))] = "recoverable",
-    count: Annotated[int, typer.Option(help="Send everything so many times.")] = 1,
+    count: Annotated[
+        int | None, typer.Option(help="Send everything so many times; default 1. Not with --stdin-lines.")
+    ] = None,
     priority: Annotated[int, typer.Option(help="0 (lowest) to 9 (highest).")] = 4,
     ttl: Annotated[float | None, typer.Option(help="Seconds to live; an older message is dropped.")] = None,
     timeout: Annotated[float, typer.Option(help="Seconds until an unacknowledged message has failed.")] = 30.0,
@@ -71,14 +72,18 @@ def send(
         raise ConfigError("body", bodies, "give either BODY..., or --file, or --stdin-lines")
     if service not in SERVICES:
         raise ConfigError("service", service, f"must be one of {', '.join(SERVICES)}")
-    if count < 1:
+    if count is not None and stdin_lines:
+        raise ConfigError(
+            "count", count, "--count cannot repeat --stdin-lines, which is read once; leave one of them out"
+        )
+    if count is not None and count < 1:
         raise ConfigError("count", count, "must be at least 1")
     check_priority(priority)
     if ttl is not None:
         duration_of("ttl", ttl)
-    wish = Wish(mailbox=mailbox, service=service, priority=priority, ttl=ttl, timeout=timeout, count=count)
+    wish = Wish(mailbox=mailbox, service=service, priority=priority, ttl=ttl, timeout=timeout)
     fixed = _read_file(file) if file is not None else [body.encode("utf-8", "surrogateescape") for body in bodies or []]
-    source = _lines() if stdin_lines else _repeat(fixed, count)
+    source = _lines() if stdin_lines else _repeat(fixed, count or 1)
     where = resolve_url(url, data)
 
     async def run() -> Sent:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from causeway.cli.options import AsJson
-from causeway.cli.output import console, print_json
+from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
+from causeway.types import SECOND, Instant
 
 
 def sim(
@@ -21,12 +27,15 @@ def sim(
     clients: Annotated[int | None, typer.Option(help="Applications per workload. Default: drawn.")] = None,
     seconds: Annotated[float | None, typer.Option(help="Virtual seconds with faults. Default: drawn.")] = None,
     as_json: AsJson = False,
-    trace_digest: Annotated[bool, typer.Option(help="Print the digest of everything that happened, last.")] = False,
+    trace_digest: Annotated[
+        bool, typer.Option(help="Print the digest of all that happened, last; JSON always has it.")
+    ] = False,
     log: Annotated[Path | None, typer.Option(help="Write one line per event to this file.")] = None,
 ) -> int:
     """Run brokers and applications in virtual time under faults, then heal and demand convergence.
 
-    Exit codes: 0 all guarantees held, 2 the product crashed, 3 a checker complained, 4 it did not converge.
+    Exit codes: 0 all guarantees held, 2 a flag is wrong, 3 a checker complained, 4 it did not converge, 5 the product
+    crashed. With --json it prints one object: "ending", "code", "evidence", "digest", counts, and all "options".
     """
     for field, value, least in (("brokers", brokers, 1), ("clients", clients, 1), ("seconds", seconds, 0)):
         if value is not None and value < least:
@@ -34,7 +43,7 @@ def sim(
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)
-    verdict = _run(options, log)
+    verdict = _run(options, log, quiet=as_json)
     if as_json:
         print_json(verdict)
     else:
@@ -42,11 +51,34 @@ def sim(
     return verdict.code
 
 
-def _run(options: Options, log: Path | None) -> SimVerdict:
-    if log is None:
-        return SimRun(options).run()
-    with log.open("w") as file:
-        return SimRun(options, log=lambda line: print(line, file=file)).run()
+def _run(options: Options, log: Path | None, *, quiet: bool) -> SimVerdict:
+    with contextlib.ExitStack() as stack:
+        write = None
+        if log is not None:
+            file = stack.enter_context(log.open("w"))
+            write = functools.partial(print, file=file)
+        tick = None
+        out = notices()
+        if out.is_terminal and not quiet:
+            tick = ticker(stack.enter_context(progress(out)), options)
+        return SimRun(options, log=write, tick=tick).run()
+
+
+def progress(out: Console) -> Progress:
+    """A bar that is gone when the run is over."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[now]:.1f} virtual seconds"))
+    return Progress(*columns, console=out, transient=True)
+
+
+def ticker(bar: Progress, options: Options) -> Callable[[Instant], None]:
+    """What moves the bar: it is full with the last fault, because nobody knows how long convergence takes."""
+    task = bar.add_task("faults", total=options.safety, now=0.0)
+
+    def tick(now: Instant) -> None:
+        phase = "faults" if now < options.safety else "converging"
+        bar.update(task, description=phase, completed=min(now, options.safety), now=now / SECOND)
+
+    return tick
 
 
 def _show(verdict: SimVerdict, *, trace_digest: bool) -> None:

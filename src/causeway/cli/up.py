@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +14,15 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from causeway.cli.options import AsJson
+from causeway.cli.options import AsJson, Settings
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
 from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import Exited, ProcessCluster
 from causeway.local.plan import plan
+from causeway.local.runfile import RunFile
+from causeway.local.settings import split_settings
 
 _WATCH_SECONDS = 0.5
 
@@ -37,32 +40,35 @@ def up(
     ] = None,
     copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
     port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
+    settings: Settings = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a local cluster; afterwards send, receive, browse, status, story and down find it by themselves.
 
     Started again on the same data, after down or after a crash, it resumes with everything that was acknowledged.
+    What was --set is remembered for every broker; --set FIELD= takes the default again.
     With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers"}, each broker with "name",
     "host", "port" and "pid"; in the foreground also {"event": "exited", "name", "code"} per broker that ends, and
     {"event": "down", "killed"} last.
     """
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)
-    return asyncio.run(_up(where, (brokers, durability, copies, port), detach=detach, as_json=as_json))
+    changes = split_settings(settings or ())
+
+    def planned(found: RunFile | None) -> RunFile:
+        return plan(found, brokers=brokers, durability=durability, copies=copies, port=port, settings=changes)
+
+    return asyncio.run(_up(where, planned, detach=detach, as_json=as_json))
 
 
-async def _up(
-    data: Path, wanted: tuple[int | None, str | None, int | None, int], *, detach: bool, as_json: bool
-) -> int:
+async def _up(data: Path, planned: Callable[[RunFile | None], RunFile], *, detach: bool, as_json: bool) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     with runfile.lock(data):
-        brokers, durability, copies, port = wanted
-        found = runfile.load(data)
-        cluster = ProcessCluster(data, plan(found, brokers=brokers, durability=durability, copies=copies, port=port))
+        cluster = ProcessCluster(data, planned(runfile.load(data)))
         if len(cluster.running()) == len(cluster.names):
             raise ConfigError("data", str(data), "its cluster is already up; see 'causeway status', 'causeway down'")
         earlier = {entry.name for entry in cluster.running()}

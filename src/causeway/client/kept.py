@@ -152,7 +152,9 @@ class Keeper:
         if _IDENTITY_KEY in rows:
             old = _identity(rows[_IDENTITY_KEY].value)
         if old.name != self._name:
-            detail = f"the kept state belongs to {old.name!r}, not {self._name!r}; give each application its own file"
+            detail = (
+                f"the kept state belongs to {old.name!r}, not {self._name!r}; each application needs its own directory"
+            )
             self.error = StoreError(detail)
             return
         self._identity_next = Identity(self._name, old.incarnation, old.life + 1, old.transactions)

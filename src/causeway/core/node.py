@@ -246,9 +246,9 @@ class Node:
             answers, directory.answers = directory.answers, []
             for key, config, code in answers:
                 if config is not None:
-                    self._desk.mailman.release(turn, key)
+                    self._desk.courier.release(turn, key)
                 else:
-                    self._desk.mailman.refuse(turn, key, Code.of(code), _WHY_NOT_FOUND.get(code, _NO_DIRECTORY))
+                    self._desk.courier.refuse(turn, key, Code.of(code), _WHY_NOT_FOUND.get(code, _NO_DIRECTORY))
                 self._drain(turn)
         self._desk.flush(turn)
         if turn.inbox:

@@ -23,7 +23,7 @@ from causeway.limits import LEAVE_SECONDS_MAX
 from causeway.local import runfile
 from causeway.local.health import not_handed_over, settled
 from causeway.local.pids import identify, send_signal
-from causeway.local.plan import command
+from causeway.local.plan import command, common_config
 from causeway.local.probe import Probe
 from causeway.local.runfile import BrokerEntry, RunFile
 
@@ -110,7 +110,7 @@ class ProcessCluster:
             reports = await self.reports(whole=False)
             if seen is not None:
                 seen(reports)
-            if not expected or settled(reports, len(expected)):
+            if not expected or settled(reports, len(expected), common_config(self.run).root_copies):
                 break
             self._raise_if_exited(expected)
             if time.monotonic() > deadline:

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from causeway.config import BrokerConfig
 from causeway.core.groups.registry import ROOT_NAME
 
 
-def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int) -> bool:
+def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int, root_copies: int) -> bool:
     """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die."""
     if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
         return False
     root = _latest_groups(reports.values()).get(ROOT_NAME)
     if root is None or root.get("incomplete"):
         return False
-    return len(root.get("members", [])) >= min(brokers, BrokerConfig(name="any").root_copies)
+    return len(root.get("members", [])) >= min(brokers, root_copies)
 
 
 def not_handed_over(name: str, before: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from causeway.config import BrokerConfig
 from causeway.errors import ConfigError
 from causeway.local.runfile import BrokerEntry, RunFile
+from causeway.local.settings import settings_of
 
 BROKERS_MAX: Final = 64
 """Processes on one machine; more belongs in the simulator."""
@@ -29,6 +32,7 @@ def plan(
     copies: int | None = None,
     port: int = 0,
     prefix: str = "broker-",
+    settings: Mapping[str, str] | None = None,
 ) -> RunFile:
     """What to run in a data directory: the cluster found there (grown when asked to), or a new one."""
     _check(brokers, durability, copies)
@@ -43,6 +47,9 @@ def plan(
         if count < len(run.brokers):
             raise ConfigError("brokers", count, f"the cluster there has {len(run.brokers)}; see 'causeway leave'")
         run.copies = run.copies if copies is None else copies
+    changed = {**run.settings, **(settings or {})}
+    run.settings = {name: value for name, value in changed.items() if value}
+    common_config(run).check()
     taken = {*(entry.name for entry in run.brokers), *run.left}
     unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
     new = list(itertools.islice(unused, count - len(run.brokers)))
@@ -52,6 +59,11 @@ def plan(
     for number in new:
         run.brokers.append(BrokerEntry(f"{prefix}{number}", port=port + number - 1 if port else 0))
     return run
+
+
+def common_config(run: RunFile) -> BrokerConfig:
+    """What all brokers of a cluster have in common."""
+    return BrokerConfig(name="any", copies=run.copies, **settings_of(run.settings))  # type: ignore[arg-type]
 
 
 def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
@@ -65,6 +77,8 @@ def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
     for other in run.brokers:
         if other is not entry and other.port and not (founder and _is_blank(run, other)):
             line += ["--seed", f"{other.host}:{other.port}"]
+    for name, value in run.settings.items():
+        line += ["--set", f"{name}={value}"]
     if founder:
         line.append("--founder")
     return line

@@ -51,6 +51,8 @@ class RunFile(msgspec.Struct):
     """All brokers were active once: from then on nobody founds a cluster on this data again."""
     left: list[str] = []
     """Brokers that handed over and left for good; their names are not used again."""
+    settings: dict[str, str] = {}
+    """Settings of every broker that have no flag, as they were written (`--set`)."""
     version: int = RUN_FILE_VERSION
 
     @property

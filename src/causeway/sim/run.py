@@ -31,7 +31,7 @@ from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.catalogue import CATALOGUE
 from causeway.sim.world import Process, ProductCrash, World
 from causeway.store.memory import MemoryStore
-from causeway.types import MILLISECOND, SECOND
+from causeway.types import MILLISECOND, SECOND, Instant
 
 STEP = 100 * MILLISECOND
 """How often the run looks whether somebody has left and whether everything has converged."""
@@ -50,8 +50,11 @@ class SimRun:
         make_broker: MakeBroker = Node,
         make_session: MakeSession = Session,
         log: Callable[[str], None] | None = None,
+        tick: Callable[[Instant], None] | None = None,
     ) -> None:
         self.options = options
+        self._tick = tick
+        """Told the virtual time after every step, for people who wait."""
         self.make_session = make_session
         network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
         self.world = World(Journal(log), network)
@@ -161,6 +164,8 @@ class SimRun:
         while self.world.now < stop:
             self.world.run(min(stop, self.world.now + STEP))
             self.cluster.reap()
+            if self._tick is not None:
+                self._tick(self.world.now)
 
     def _verdict(self, ending: Ending, evidence: str) -> SimVerdict:
         options = self.options

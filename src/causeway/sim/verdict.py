@@ -10,15 +10,15 @@ import msgspec
 
 
 class Ending(enum.IntEnum):
-    """Exit codes: distinct, so that a script can tell a crash from a wrong answer from none."""
+    """Exit codes: a script can tell a crash, a wrong answer and none from each other, and from a wrong flag (2)."""
 
     OK = 0
-    CRASH = 2
-    """Product code raised."""
     WRONG = 3
     """A checker complained."""
     STUCK = 4
     """Everything was healed, and it did not converge in time."""
+    CRASH = 5
+    """Product code raised."""
 
 
 class SimVerdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,7 +46,8 @@ def test_fail_tells_usage_from_failure(error: Exception, code: int, capsys: pyte
 def test_fail_adds_the_remedy_of_a_refusal_to_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     fail(Refused(Code.MAILBOX_FULL, "billing holds 8 GiB"), as_json=False)
     assert capsys.readouterr().err == (
-        "error: mailbox_full: billing holds 8 GiB (consume from the mailbox, or raise its bound)\n"
+        "error: mailbox_full: billing holds 8 GiB (consume from it, or restart brokers with "
+        "--set stored_bytes_max (express: volatile_bytes_max))\n"
     )
 
 

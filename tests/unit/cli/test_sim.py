@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from causeway.cli import sim
 from causeway.cli.main import main
+from causeway.cli.sim import progress, ticker
 from causeway.sim.faults import options_swarm
 from causeway.sim.run import SimRun
+from causeway.types import SECOND
 
 FEW = ["--brokers", "2", "--clients", "2", "--seconds", "1"]
 
@@ -31,6 +37,48 @@ def test_json_is_one_object_with_the_same_digest_every_time(capsys: pytest.Captu
     assert main(["sim", "--seed", "5", *FEW, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["digest"] == first["digest"]
     assert (first["seed"], first["ending"], first["options"]["brokers"]) == (5, "ok", 2)
+
+
+def test_json_has_the_digest_that_is_printed_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", "--seed", "5", *FEW, "--trace-digest"]) == 0
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert main(["sim", "--seed", "5", *FEW, "--json", "--trace-digest"]) == 0
+    assert printed == f"digest={json.loads(capsys.readouterr().out)['digest']}"
+
+
+def test_crash_has_a_code_that_no_wrong_flag_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def crash(self: SimRun) -> str:
+        raise RuntimeError("planted")
+
+    monkeypatch.setattr(SimRun, "pending", crash)
+    assert main(["sim", "--seed", "5", *FEW]) == 5
+    assert "planted" in capsys.readouterr().out
+    assert main(["sim", "--nonsense"]) == 2
+
+
+def test_progress_goes_by_virtual_time_and_is_full_while_it_converges() -> None:
+    options = options_swarm(5, brokers=2, clients=2, seconds=4)
+    bar = progress(Console(file=io.StringIO()))
+    tick = ticker(bar, options)
+    (task,) = bar.tasks
+    tick(1 * SECOND)
+    assert (task.description, task.percentage, task.fields["now"]) == ("faults", 25, 1.0)
+    tick(6 * SECOND)
+    assert (task.description, task.percentage, task.fields["now"]) == ("converging", 100, 6.0)
+
+
+def test_progress_is_shown_on_a_terminal_only_and_never_with_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sim", "--seed", "5", *FEW]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sim, "notices", lambda: Console(file=sys.stderr, force_terminal=True))
+    assert main(["sim", "--seed", "5", *FEW, "--json"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["sim", "--seed", "5", *FEW]) == 0
+    assert "virtual seconds" in capsys.readouterr().err
 
 
 def test_failure_names_the_seed_and_exits_with_its_code(

@@ -23,10 +23,11 @@ def test_cluster_is_settled_once_all_are_active_and_the_directory_lies_on_all_of
     young = {name: _report(name, _root("a")) for name in "ab"}
     copying = {name: _report(name, _root("ab", epoch=2, incomplete="b")) for name in "ab"}
     done = {"a": _report("a", _root("ab", epoch=3)), "b": _report("b", _root("a"))}
-    assert [settled(reports, 2) for reports in (young, copying, done)] == [False, False, True]
-    assert not settled(done, 3)
-    assert not settled({**done, "c": _report("c") | {"active": False}}, 3)
-    assert not settled({"a": _report("a")}, 1)
+    assert [settled(reports, 2, 5) for reports in (young, copying, done)] == [False, False, True]
+    assert not settled(done, 3, 5)
+    assert settled({**done, "c": _report("c")}, 3, 2), "the directory has as many copies as it was told to have"
+    assert not settled({**done, "c": _report("c") | {"active": False}}, 3, 5)
+    assert not settled({"a": _report("a")}, 1, 5)
 
 
 def test_everything_is_handed_over_once_the_latest_epochs_do_without_the_broker() -> None:

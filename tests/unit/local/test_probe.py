@@ -98,7 +98,7 @@ async def test_one_answer_is_enough_to_tell_whether_a_cluster_is_settled() -> No
     async with scripted_broker(_paged) as port, Probe("127.0.0.1", port) as probe:
         report = await probe.status(whole=False)
     assert (len(report["mailboxes"]), report["groups_truncated"]) == (1, 2)
-    assert settled({"a": report}, 1)
+    assert settled({"a": report}, 1, 5)
 
 
 async def test_probe_does_not_listen_for_ever_to_a_status_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:

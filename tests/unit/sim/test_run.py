@@ -57,7 +57,7 @@ def test_exception_in_a_broker_is_a_crash() -> None:
         return Raising(config, me, incarnation, rng)
 
     verdict = SimRun(small(), make_broker=make).run()
-    assert (verdict.ending, verdict.code) == ("crash", 2)
+    assert (verdict.ending, verdict.code) == ("crash", 5)
     assert "RuntimeError: planted" in verdict.evidence
 
 

@@ -7,7 +7,7 @@ from causeway.types import SECOND
 
 
 def test_endings_have_distinct_exit_codes() -> None:
-    assert [int(ending) for ending in (Ending.OK, Ending.CRASH, Ending.WRONG, Ending.STUCK)] == [0, 2, 3, 4]
+    assert [int(ending) for ending in (Ending.OK, Ending.WRONG, Ending.STUCK, Ending.CRASH)] == [0, 3, 4, 5]
 
 
 def test_failure_line_names_seed_and_commit() -> None:

@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import Ping, Pong
 from causeway.types import SECOND, Duration
 
-IDLE: Final[Duration] = 30 * SECOND
+LINK_IDLE: Final[Duration] = 30 * SECOND
 """A link that carried nothing but signs of life for so long is closed, unless somebody pinned it."""
 CLIENT_PATIENCE: Final = 4
 """Clients are asked for signs of life so many times more seldom than brokers."""
@@ -64,7 +64,7 @@ class Pulse:
         pinned = link.peer.id in self._book.pins
         if now - channel.heard_at > self._config.silence:
             self._book.cut(turn, channel, "silent for too long")
-        elif not pinned and now - channel.used_at > IDLE:
+        elif not pinned and now - channel.used_at > LINK_IDLE:
             link.channel = None
             self._book.say_goodbye(turn, channel)
         elif now - channel.said_at >= self._config.heartbeat // 2 or link.round_trip is None:

@@ -1,4 +1,4 @@
-"""Three routes, one decision: where a message for a mailbox goes next, and where answers go.
+"""Where a message for a mailbox goes next (its owner, a member of its group, along the ring), and where answers go.
 
 Owns: the decision, and what waits here because nobody can take it yet (bounded).
 Must not know: what the messages mean.
@@ -74,8 +74,8 @@ class Waiting:
     bytes: int = 0
 
 
-class Mailman:
-    """The courier (ports.Courier)."""
+class MailCourier:
+    """The courier of a broker (ports.Courier)."""
 
     def __init__(
         self, name: str, links: Links, ring: Ring, groups: Groups, local: Local, *, alarm: Alarm | None = None

@@ -23,7 +23,7 @@ from causeway.core.events import (
 from causeway.core.machine import Turn
 from causeway.core.mail import faults
 from causeway.core.mail.coordinator import Coordinator
-from causeway.core.mail.courier import Mailman, key_of
+from causeway.core.mail.courier import MailCourier, key_of
 from causeway.core.mail.deadletters import dead_letter
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
@@ -77,12 +77,12 @@ class Desk:
         self._groups = groups
         self._clients: dict[tuple[str, int], int] = {}
         self._of_conn: dict[int, tuple[str, int]] = {}
-        self.mailman = Mailman(config.name, links, ring, groups, self, alarm=alarm)
-        self._coordinator = Coordinator(config, self._me.id, groups, self.mailman, alarm=alarm)
+        self.courier = MailCourier(config.name, links, ring, groups, self, alarm=alarm)
+        self._coordinator = Coordinator(config, self._me.id, groups, self.courier, alarm=alarm)
         is_deciding = self._coordinator.is_deciding
-        self._office = Office(config, self._me.id, groups, self.mailman, is_deciding=is_deciding, alarm=alarm)
-        self._outbox = Outbox(config, self._me.id, config.name, self.mailman, alarm=alarm)
-        self._timed = (self._outbox, self._office, self._coordinator, self.mailman)
+        self._office = Office(config, self._me.id, groups, self.courier, is_deciding=is_deciding, alarm=alarm)
+        self._outbox = Outbox(config, self._me.id, config.name, self.courier, alarm=alarm)
+        self._timed = (self._outbox, self._office, self._coordinator, self.courier)
 
     # courier.Local ---------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
@@ -119,7 +119,7 @@ class Desk:
                 if conn is not None:
                     turn.send(conn, head)
                 else:
-                    self.mailman.post(turn, head.source, head)
+                    self.courier.post(turn, head.source, head)
             case TxPrepared():
                 self._coordinator.on_prepared(turn, key_of(head.source), head)
             case TxDone():
@@ -175,13 +175,13 @@ class Desk:
         key = key_of(mailbox)
         if not self._groups.owned(key) or key not in self._office.boxes:
             config = self._groups.config(key)
-            if self.mailman.is_waiting(key) or (config is not None and config.owner == self._me.id):
-                self.mailman.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
+            if self.courier.is_waiting(key) or (config is not None and config.owner == self._me.id):
+                self.courier.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
             elif not isinstance(head, Detach):
                 turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
             return
         if not self._groups.serving(key) and not (self._durable and _express_only(head)):
-            self.mailman.wait(turn, mailbox, event)
+            self.courier.wait(turn, mailbox, event)
             return
         match head:
             case Settle():
@@ -223,8 +223,8 @@ class Desk:
                     if client is not None:
                         self._clients[client] = event.conn
                         self._of_conn[event.conn] = client
-                        if self.mailman.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
-                            self.mailman.wait(turn, mailbox, event)
+                        if self.courier.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
+                            self.courier.wait(turn, mailbox, event)
                 case Browse():
                     self._office.looks.browse(turn, self._office.boxes[key], event.conn, head)
                 case _:
@@ -236,9 +236,9 @@ class Desk:
         """Say where a mailbox is; if nobody knows, wait until somebody does."""
         key = key_of(mailbox)
         if self._groups.owned(key):
-            self.mailman.wait(turn, mailbox, event)
+            self.courier.wait(turn, mailbox, event)
             return
-        target = self.mailman.target(turn, key, mailbox)
+        target = self.courier.target(turn, key, mailbox)
         if target is not None:
             turn.send(event.conn, Moved(mailbox, self._links.peer(target[0])))
             self._groups.remind(turn, key)
@@ -247,7 +247,7 @@ class Desk:
         if reason is not None:
             turn.send(event.conn, Moved(mailbox, None, Code.NO_QUORUM, reason))
         else:
-            self.mailman.wait(turn, mailbox, event)
+            self.courier.wait(turn, mailbox, event)
 
     def _owner(self, key: Key) -> Peer | None:
         config = self._groups.config(key)
@@ -274,13 +274,13 @@ class Desk:
         match head:
             case Deposit():
                 if event.peer.id in (self._me.id, head.origin):
-                    self.mailman.on_direct(turn, event.peer, head.dest, head, event.body)
+                    self.courier.on_direct(turn, event.peer, head.dest, head, event.body)
             case Routed():
-                self.mailman.on_routed(turn, event.peer, head, event.body)
+                self.courier.on_routed(turn, event.peer, head, event.body)
             case TxPrepare() | TxDecide():
-                self.mailman.on_direct(turn, event.peer, head.mailbox, head, event.body)
+                self.courier.on_direct(turn, event.peer, head.mailbox, head, event.body)
             case TxAsk():
-                self.mailman.on_direct(turn, event.peer, head.source, head, event.body)
+                self.courier.on_direct(turn, event.peer, head.source, head, event.body)
             case Accepted() | Rejected() | Resend() | Confirmed() | TxPrepared() | TxDone():
                 self.answered(turn, head)
             case _:
@@ -297,12 +297,12 @@ class Desk:
         if isinstance(head, Deposit):
             fault = faults.deposit_fault(head, body)
             if fault is not None and 1 <= head.first <= ID_MAX:
-                self.mailman.reject(turn, head, Code.BAD_FIELD, fault)
+                self.courier.reject(turn, head, Code.BAD_FIELD, fault)
             return fault is None
         if isinstance(head, TxPrepare):
             fault = faults.transaction_fault(head, body)
             if fault is not None:
-                self.mailman.decline(turn, head, Code.BAD_FIELD, fault)
+                self.courier.decline(turn, head, Code.BAD_FIELD, fault)
             return fault is None
         return True
 
@@ -311,7 +311,7 @@ class Desk:
         head = event.head
         match head:
             case Chosen() | Outdated():
-                self.mailman.release(turn, head.group)
+                self.courier.release(turn, head.group)
             case NotMember():
                 config = self._groups.config(head.group)
                 if config is not None and config.owner == event.peer.id and not head.epoch:
@@ -331,18 +331,18 @@ class Desk:
     def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> None:
         self._office.on_ownership_gained(turn, event)
         self._coordinator.restore(turn, event.group, event.config.name, event.rows)
-        self.mailman.release(turn, event.group)
+        self.courier.release(turn, event.group)
 
     def on_ownership_resumed(self, turn: Turn, event: OwnershipResumed) -> None:
         config = self._groups.config(event.group)
         assert config is not None
         self._office.on_ownership_resumed(turn, event.group, config)
-        self.mailman.release(turn, event.group)
+        self.courier.release(turn, event.group)
 
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
         self._office.on_ownership_lost(turn, event)
         self._coordinator.lose(event.group)
-        self.mailman.release(turn, event.group)
+        self.courier.release(turn, event.group)
 
     def on_committed(self, turn: Turn, event: Committed) -> None:
         if not self._coordinator.on_committed(turn, event.group, event.ticket):
@@ -380,7 +380,7 @@ class Desk:
             "clients": clients[:STATUS_ENTRIES_MAX],
             "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),
             "deposits": self._outbox.taken,
-            "waiting": self.mailman.waiting_count,
+            "waiting": self.courier.waiting_count,
         }
 
 

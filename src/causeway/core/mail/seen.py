@@ -27,7 +27,7 @@ from causeway.types import SECOND, VOLATILE_FROM, Instant, ServiceClass, Span
 
 ORDERED = int(ServiceClass.TRANSACTIONAL)
 STREAM_COUNT = len(ServiceClass)
-SWEEP_PAUSE = 1 * SECOND
+FORGET_PAUSE = 1 * SECOND
 """After a look for streams to forget that found none: the next look costs as much."""
 
 
@@ -178,7 +178,7 @@ class Seen:
         count -= len(forgotten)
         self._sweep_at = min(SEEN_STREAMS_MAX, max(SEEN_FORGOTTEN_MAX, 2 * count))
         if count >= SEEN_STREAMS_MAX:
-            self._crowded_until[rows] = now + SWEEP_PAUSE
+            self._crowded_until[rows] = now + FORGET_PAUSE
         return [stream.key for stream in forgotten if stream.written]
 
     def _drop(self, stream: AdmittedStream) -> None:

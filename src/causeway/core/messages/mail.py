@@ -1,6 +1,7 @@
-"""Mailboxes: what clients, source brokers and owners say about messages. Tags 60 to 99.
+"""Mailboxes: what clients, source brokers and owners say about messages. Tags 60 to 99, and 10.
 
-The body of Deposit, Deliver, Browsed and Commit is described in `wire.body`.
+Routed has tag 10, among those of the overlay, because the overlay's path carries it; it is declared here because it
+encloses messages of this module. The body of Deposit, Deliver, Browsed and Commit is described in `wire.body`.
 """
 
 from __future__ import annotations

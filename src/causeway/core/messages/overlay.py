@@ -1,4 +1,4 @@
-"""What the overlay says to itself (Pastry). Tags 10 to 29.
+"""What the overlay says to itself (Pastry). Tags 11 to 29; 10 is Routed, see `mail`.
 
 A broker enters with JoinRequest/JoinReply, becomes known with Leaves, is found again with Hail, repairs its routing
 table with RowRequest/RowReply and goes with Leave. Everything here may be lost, doubled or late.

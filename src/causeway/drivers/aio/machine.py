@@ -42,7 +42,7 @@ from causeway.wire.frame import PREFIX
 
 log: Final = logging.getLogger("causeway.driver")
 
-IDLE: Final[Duration] = MILLISECOND
+TURN_IDLE: Final[Duration] = MILLISECOND
 """Without a turn for so long, nothing else is likely to be sent along in this loop iteration."""
 
 Answer = Callable[[Connection, Message], None]
@@ -110,7 +110,7 @@ class MachineDriver:
     def prompt(self) -> None:
         """As `wake`, but at once when the machine has been idle: the first word of a conversation need not wait for
         company, while whoever says much says it in few turns."""
-        if self._scheduled or self._running or self._stopped or self.clock.now() - self._last_turn < IDLE:
+        if self._scheduled or self._running or self._stopped or self.clock.now() - self._last_turn < TURN_IDLE:
             self.wake()
         else:
             self._wake(())

@@ -1,8 +1,9 @@
-"""Exactly once: no application gets a letter again that somebody is done with.
+"""No application gets a letter again that somebody is done with: the last column of the README's table.
 
-A letter may be handed out again only as long as nobody has finished it: after it was given back, or after the
-reader that held it ended or was cut off before its acknowledgement was confirmed. Within one life of one reader
-the client suppresses what it has seen, so there a second delivery needs a return in between.
+In every class a letter whose reader gives it back, or ends or is cut off before its acknowledgement is confirmed, may
+be delivered again; after the confirmation never. Within one life of one reader the client suppresses what it has seen,
+so there a second delivery needs a return in between. An application that keeps its state is not shown again what it
+told a broker it was done with, confirmed or not.
 
 A letter that was given back too often comes once more, as a dead letter; but not if somebody is done with it.
 """
@@ -14,7 +15,7 @@ from causeway.sim.letters import Letter
 
 
 class ExactlyOnce(Checker):
-    """Every class: at most once is part of all of them."""
+    """Every class: that nothing comes again after a confirmed acknowledgement is part of all of them."""
 
     def __init__(self) -> None:
         super().__init__()

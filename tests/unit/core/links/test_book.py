@@ -7,7 +7,7 @@ import random
 import pytest
 
 from causeway.core.events import PeerDown, PeerMessage, PeerUp
-from causeway.core.links.pulse import IDLE
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Hail,
@@ -54,7 +54,7 @@ def test_link_that_falls_asleep_in_the_middle_of_traffic_loses_nothing(seed: int
     sent: dict[str, list[int]] = {a.peer.name: [], b.peer.name: []}
     number = 0
     for _ in range(6):
-        wire.now += IDLE + SECOND
+        wire.now += LINK_IDLE + SECOND
         for station in rng.sample([a, b], rng.randrange(1, 3)):
             station.run(station.links.on_deadline)  # finds the link idle and says goodbye
         for _ in range(rng.randrange(1, 12)):
@@ -187,7 +187,7 @@ def test_broker_reborn_while_its_link_slept_is_first_told_as_dead() -> None:
     wire = Wire()
     a, b = wire.pair()
     a.send(b, HAIL)
-    wire.pass_time(IDLE + SECOND)
+    wire.pass_time(LINK_IDLE + SECOND)
     wire.crash(b)
     reborn = wire.add(b.peer.name, store=2, incarnation=2)
     reborn.links.learn(a.peer)

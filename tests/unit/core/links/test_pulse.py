@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.events import PeerDown, PeerMessage, PeerUp, RootLearned
-from causeway.core.links.pulse import IDLE
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.core.messages import (
     Config,
     Hail,
@@ -86,7 +86,7 @@ def test_idle_link_is_closed_without_a_death_and_dialled_again_when_needed() -> 
     wire = Wire()
     a, b = wire.pair()
     a.send(b, HAIL)
-    wire.pass_time(IDLE + SECOND)
+    wire.pass_time(LINK_IDLE + SECOND)
     assert not a.links.is_up(b.peer.id)
     assert not b.links.is_up(a.peer.id)
     assert a.links.statistics().connections == b.links.statistics().connections == 0
@@ -104,10 +104,10 @@ def test_link_pinned_by_either_end_is_kept(who: int) -> None:
     a, b = pair
     pair[who].links.pin(pair[1 - who].peer.id)
     a.send(b, HAIL)
-    wire.pass_time(3 * IDLE)
+    wire.pass_time(3 * LINK_IDLE)
     assert a.links.is_up(b.peer.id)
     pair[who].links.unpin(pair[1 - who].peer.id)
-    wire.pass_time(2 * IDLE)
+    wire.pass_time(2 * LINK_IDLE)
     assert not a.links.is_up(b.peer.id)
     assert len(a.dials) + len(b.dials) == 1
 
@@ -119,7 +119,7 @@ def test_pins_add_up() -> None:
     a.links.pin(b.peer.id)
     a.links.unpin(b.peer.id)
     a.send(b, HAIL)
-    wire.pass_time(2 * IDLE)
+    wire.pass_time(2 * LINK_IDLE)
     assert a.links.is_up(b.peer.id)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
-from causeway.core.mail.courier import LOOK_AGAIN, Mailman
+from causeway.core.mail.courier import LOOK_AGAIN, MailCourier
 from causeway.core.messages import (
     Accepted,
     Attach,
@@ -59,19 +59,19 @@ class Stage:
 
     def __init__(self) -> None:
         self.links, self.ring, self.groups, self.here = FakeLinks(), FakeRing(), FakeGroups(), Here()
-        self.mailman = Mailman("b1", self.links, self.ring, self.groups, self.here)
+        self.courier = MailCourier("b1", self.links, self.ring, self.groups, self.here)
 
     def post(self, head: Deposit = OURS, now: int = 0) -> Turn:
         turn = at(now)
-        self.mailman.post(turn, NAME, head, body_of(head))
+        self.courier.post(turn, NAME, head, body_of(head))
         return turn
 
     def look(self) -> Turn:
         """The timer of what waits."""
-        due = self.mailman.next_deadline()
+        due = self.courier.next_deadline()
         assert due is not None
         turn = at(due)
-        self.mailman.on_deadline(turn)
+        self.courier.on_deadline(turn)
         return turn
 
 
@@ -82,17 +82,17 @@ def stage() -> Stage:
 
 # Answers --------------------------------------------------------------------------------------------------------
 def test_answer_goes_to_the_source_broker_or_stays_here(stage: Stage) -> None:
-    stage.mailman.answer(at(), OTHER.id, ACCEPTED)
+    stage.courier.answer(at(), OTHER.id, ACCEPTED)
     assert stage.links.take() == [(OTHER.id, ACCEPTED)]
     for own in (ME.id, b""):
-        stage.mailman.answer(at(), own, ACCEPTED)
+        stage.courier.answer(at(), own, ACCEPTED)
     assert stage.here.answers == [ACCEPTED, ACCEPTED]
     assert stage.links.take() == []
 
 
 def test_clogging_is_the_desks_to_know(stage: Stage) -> None:
-    assert stage.mailman.clogged(66)
-    assert not stage.mailman.clogged(2)
+    assert stage.courier.clogged(66)
+    assert not stage.courier.clogged(2)
 
 
 # The decision ---------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def test_member_whose_owner_is_suspected_wakes_the_group_and_waits(stage: Stage)
     stage.groups.suspected.add(OTHER.id)
     stage.post()
     assert stage.groups.asked == [("wake", KEY)]
-    assert stage.mailman.is_waiting(KEY)
+    assert stage.courier.is_waiting(KEY)
 
 
 def test_directory_is_asked_when_all_known_members_are_suspected(stage: Stage) -> None:
@@ -138,7 +138,7 @@ def test_directory_is_asked_when_all_known_members_are_suspected(stage: Stage) -
     stage.groups.suspected.update((OTHER.id, THIRD.id))
     stage.post()
     assert stage.groups.asked == [("resolve", KEY)]
-    assert stage.mailman.is_waiting(KEY)
+    assert stage.courier.is_waiting(KEY)
 
 
 def test_unknown_mailbox_goes_along_the_ring(stage: Stage) -> None:
@@ -150,35 +150,35 @@ def test_unknown_mailbox_goes_along_the_ring(stage: Stage) -> None:
 def test_directory_is_asked_where_the_ring_ends(stage: Stage) -> None:
     stage.post()
     assert stage.groups.asked == [("resolve", KEY)]
-    assert stage.mailman.is_waiting(KEY)
+    assert stage.courier.is_waiting(KEY)
 
 
 def test_broker_that_is_still_joining_only_waits(stage: Stage) -> None:
     stage.ring.active = False
     stage.post()
     assert stage.groups.asked == []
-    assert stage.mailman.is_waiting(KEY)
+    assert stage.courier.is_waiting(KEY)
 
 
 # On the way -----------------------------------------------------------------------------------------------------
 def test_envelope_goes_on_with_one_hop_more(stage: Stage) -> None:
     stage.ring.hop = THIRD.id
-    stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
+    stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
     assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 4, OURS))]
 
 
 def test_envelope_for_an_unknown_group_does_not_go_back_where_it_came_from(stage: Stage) -> None:
     """Its sender takes us for the owner; the ring, that does not know better, takes the sender for the closest."""
     stage.ring.hop = OTHER.id
-    stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
+    stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
     assert stage.links.take() == []
     assert stage.groups.asked == [("resolve", KEY)]
-    assert stage.mailman.is_waiting(KEY)
+    assert stage.courier.is_waiting(KEY)
 
 
 def test_envelope_that_has_arrived_is_opened(stage: Stage) -> None:
     stage.groups.own(NAME)
-    stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
+    stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
     assert stage.here.arrivals == [OURS]
 
 
@@ -186,20 +186,20 @@ def test_envelope_that_has_arrived_is_opened(stage: Stage) -> None:
 def test_envelope_that_circles_or_lies_about_its_key_is_dropped(stage: Stage, key: Key, hops: int) -> None:
     stage.ring.hop = THIRD.id
     stage.groups.own(NAME)
-    stage.mailman.on_routed(at(), OTHER, Routed(key, NAME, hops, OURS), b"")
+    stage.courier.on_routed(at(), OTHER, Routed(key, NAME, hops, OURS), b"")
     assert stage.links.take() == []
     assert stage.here.arrivals == []
 
 
 def test_sender_that_took_us_for_the_owner_is_corrected_and_its_batch_goes_on(stage: Stage) -> None:
     stage.ring.hop = THIRD.id
-    stage.mailman.on_direct(at(), OTHER, NAME, OURS, b"")
+    stage.courier.on_direct(at(), OTHER, NAME, OURS, b"")
     assert stage.links.take() == [(OTHER.id, NotMember(KEY, 0, 0)), (THIRD.id, Routed(KEY, NAME, 1, OURS))]
 
 
 def test_direct_batch_for_a_group_we_know_goes_to_its_owner_without_a_correction(stage: Stage) -> None:
     stage.groups.know(NAME, THIRD, ME)
-    stage.mailman.on_direct(at(), OTHER, NAME, OURS, b"")
+    stage.courier.on_direct(at(), OTHER, NAME, OURS, b"")
     assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 1, OURS))]
 
 
@@ -210,12 +210,12 @@ def test_what_the_owner_cannot_take_yet_waits_here(stage: Stage, way: str) -> No
     if way == "post":
         stage.post()
     elif way == "direct":
-        stage.mailman.on_direct(at(), OTHER, NAME, OURS, b"")
+        stage.courier.on_direct(at(), OTHER, NAME, OURS, b"")
     else:
-        stage.mailman.on_routed(at(), OTHER, Routed(KEY, NAME, 1, OURS), b"")
-    assert stage.mailman.is_waiting(KEY)
+        stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 1, OURS), b"")
+    assert stage.courier.is_waiting(KEY)
     turn = at()
-    stage.mailman.release(turn, KEY)
+    stage.courier.release(turn, KEY)
     (event,) = turn.inbox
     assert isinstance(event, PeerMessage)
     assert (event.peer, event.head) == (ME, OURS)
@@ -225,13 +225,13 @@ def test_what_the_owner_cannot_take_yet_waits_here(stage: Stage, way: str) -> No
 def test_released_events_try_again_in_their_order(stage: Stage) -> None:
     for first in (1, 2, 3):
         stage.post(deposit(first, origin=ME.id))
-    assert stage.mailman.waiting_count == 3
+    assert stage.courier.waiting_count == 3
     turn = at()
-    stage.mailman.release(turn, KEY)
+    stage.courier.release(turn, KEY)
     assert [event.head.first for event in turn.inbox if isinstance(event, PeerMessage)] == [1, 2, 3]  # type: ignore[union-attr]
-    assert not stage.mailman.is_waiting(KEY)
-    assert stage.mailman.waiting_count == 0
-    assert stage.mailman.next_deadline() is None
+    assert not stage.courier.is_waiting(KEY)
+    assert stage.courier.waiting_count == 0
+    assert stage.courier.next_deadline() is None
 
 
 def test_one_mailbox_may_only_have_so_much_waiting(stage: Stage) -> None:
@@ -252,11 +252,11 @@ def test_bytes_that_wait_are_bounded_and_freed_when_let_go(
     monkeypatch.setattr(f"causeway.core.mail.courier.{limit}", 1500)
     for first in (1, 2, 3):
         stage.post(deposit(first, origin=ME.id))
-    assert stage.mailman.waiting_count == 2, "each counts for its body and an overhead"
+    assert stage.courier.waiting_count == 2, "each counts for its body and an overhead"
     assert [type(head) for head in stage.here.answers] == [Rejected]
-    stage.mailman.release(at(), KEY)
+    stage.courier.release(at(), KEY)
     stage.post(deposit(4, origin=ME.id))
-    assert stage.mailman.waiting_count == 1
+    assert stage.courier.waiting_count == 1
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_client_over_the_bound_is_told_that_it_has_to_come_again(
 ) -> None:
     monkeypatch.setattr("causeway.core.mail.courier.WAITING_PER_MAILBOX_MAX", 0)
     turn = at()
-    stage.mailman.wait(turn, NAME, ClientMessage(2, head, b""))
+    stage.courier.wait(turn, NAME, ClientMessage(2, head, b""))
     (answer,) = heads(turn, 2)
     assert isinstance(answer, Moved), "an Outcome would be final, and an earlier copy may be under way"
     assert (answer.mailbox, answer.peer, answer.code) == (told, None, Code.OVERLOADED)
@@ -281,17 +281,17 @@ def test_client_over_the_bound_is_told_that_it_has_to_come_again(
 def test_refusal_goes_to_all_but_settlements_which_may_never_be_repeated(stage: Stage) -> None:
     stage.post()
     for head in (Settle(NAME, 1, ((1, 1),)), Return(NAME, 1, ((2, 2),)), Attach(NAME, 1, 10)):
-        stage.mailman.wait(at(), NAME, ClientMessage(2, head, b""))
+        stage.courier.wait(at(), NAME, ClientMessage(2, head, b""))
     turn = at()
-    stage.mailman.refuse(turn, KEY, Code.NO_DIRECTORY, "nobody knows")
+    stage.courier.refuse(turn, KEY, Code.NO_DIRECTORY, "nobody knows")
     assert [type(head) for head in stage.here.answers] == [Rejected]
     assert [type(head) for head in heads(turn, 2)] == [Moved]
-    assert stage.mailman.waiting_count == 2
+    assert stage.courier.waiting_count == 2
 
 
 def test_look_again_tells_senders_when_nobody_may_acknowledge(stage: Stage) -> None:
     stage.post()
-    assert stage.mailman.next_deadline() == LOOK_AGAIN
+    assert stage.courier.next_deadline() == LOOK_AGAIN
     stage.groups.obstacles[KEY] = "b2 is away"
     stage.look()
     (answer,) = stage.here.answers
@@ -302,7 +302,7 @@ def test_look_again_tells_senders_when_nobody_may_acknowledge(stage: Stage) -> N
 def test_look_again_lets_go_what_has_somewhere_to_go(stage: Stage) -> None:
     stage.post()
     assert not stage.look().inbox
-    assert stage.mailman.next_deadline() == 2 * LOOK_AGAIN, "nothing has changed: look again later"
+    assert stage.courier.next_deadline() == 2 * LOOK_AGAIN, "nothing has changed: look again later"
     stage.ring.hop = THIRD.id
     assert len(stage.look().inbox) == 1
 

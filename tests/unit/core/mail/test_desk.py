@@ -238,7 +238,7 @@ def test_settlement_for_a_mailbox_that_moved_is_sent_after_it(stage: Stage) -> N
 def test_settlement_waits_while_we_are_taking_over(stage: Stage) -> None:
     stage.groups.know(NAME, ME, OTHER)
     assert stage.hears(Settle(NAME, 1, ((1, 1),))) == []
-    assert stage.desk.mailman.is_waiting(KEY)
+    assert stage.desk.courier.is_waiting(KEY)
 
 
 def test_settlement_waits_until_it_may_be_written_but_express_does_not(stage: Stage) -> None:
@@ -247,9 +247,9 @@ def test_settlement_waits_until_it_may_be_written_but_express_does_not(stage: St
     head = ours(1, stream=EXPRESS)
     stage.hears(head, body_of(head))
     stage.hears(Settle(NAME, 1, ((VOLATILE_FROM, VOLATILE_FROM),)))
-    assert not stage.desk.mailman.is_waiting(KEY)
+    assert not stage.desk.courier.is_waiting(KEY)
     stage.hears(Settle(NAME, 1, ((1, 1),)))
-    assert stage.desk.mailman.is_waiting(KEY)
+    assert stage.desk.courier.is_waiting(KEY)
 
 
 def test_settlement_is_answered_when_it_is_on_all_copies(stage: Stage) -> None:
@@ -324,7 +324,7 @@ def test_request_for_a_mailbox_that_is_ours_and_not_loaded_yet_waits_for_it(stag
     name = head.source if isinstance(head, Commit) else NAME
     key = stage.groups.own(name)
     assert stage.hears(head) == []
-    assert stage.desk.mailman.is_waiting(key)
+    assert stage.desk.courier.is_waiting(key)
 
 
 def test_request_behind_one_that_waits_does_not_overtake_it(stage: Stage) -> None:
@@ -332,7 +332,7 @@ def test_request_behind_one_that_waits_does_not_overtake_it(stage: Stage) -> Non
     stage.hears(Settle(NAME, 1, ((1, 1),)))
     assert stage.hears(Attach(NAME, 1, 10)) == []
     turn = at()
-    stage.desk.mailman.release(turn, KEY)
+    stage.desk.courier.release(turn, KEY)
     kinds = [type(event.head) for event in turn.inbox if isinstance(event, ClientMessage)]
     assert kinds == [Settle, Attach]
 
@@ -391,7 +391,7 @@ def test_commit_of_an_application_whose_name_cannot_be_a_mailbox_is_refused(stag
 def test_part_of_a_transaction_waits_until_it_may_be_written(stage: Stage) -> None:
     stage.own(NAME, serving=False)
     stage.hears_broker(TxPrepare("a", 1, 1, 1, NAME, (), (), OTHER.id))
-    assert stage.desk.mailman.is_waiting(KEY)
+    assert stage.desk.courier.is_waiting(KEY)
 
 
 def test_parts_decisions_and_questions_reach_the_owner_and_are_answered(stage: Stage) -> None:
@@ -587,7 +587,7 @@ def test_resumed_ownership_lets_go_what_waited(stage: Stage) -> None:
     stage.own(NAME, serving=False)
     head = ours(1)
     stage.hears(head, body_of(head))
-    assert stage.desk.mailman.is_waiting(KEY)
+    assert stage.desk.courier.is_waiting(KEY)
     stage.groups.mine[KEY] = True
     turn = at()
     stage.desk.on_ownership_resumed(turn, OwnershipResumed(KEY))
