@@ -283,10 +283,13 @@ class ProcessCluster:
         """Brokers that have ended and were not started again, by whoever's hand."""
         ended: list[Exited] = []
         for entry in self.run.brokers:
-            if entry.process is None or entry.running:
+            if entry.process is None:
                 continue
-            child = self._children.get(entry.name)  # asked after the process was seen to have ended: the code is there
-            ended.append(Exited(entry.name, child.poll() if child is not None else None))
+            # Of our own child we ask how it ended: its last thread may outlive what the system shows as its end.
+            child = self._children.get(entry.name)
+            code = child.poll() if child is not None else None
+            if code is not None or (child is None and not entry.running):
+                ended.append(Exited(entry.name, code))
         return ended
 
     def crashed(self) -> list[str]:
