@@ -26,7 +26,7 @@ from causeway.core.mail.answers import (
     Statistics,
     Verdict,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, OPEN, BatchPart
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN, BatchPart
 from causeway.core.mail.browser import Browser
 from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents, Tally
@@ -297,7 +297,7 @@ class Mailbox:
         dead: list[StoredBatch] = []
         if found is not None:
             for first, last in disjoint(spans):
-                for part in self._contents.select(first, last, HELD):
+                for part in self._contents.select(first, last, HELD | LOCKED):
                     if part.holder is found:
                         self._contents.give_back(part, self.config.deliveries_max, tally)
                         if part.state == DEAD:

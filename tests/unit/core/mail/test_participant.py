@@ -75,7 +75,8 @@ def test_locked_messages_are_settled_by_the_commit_and_only_by_it() -> None:
     room.pump()
     prepared(room, settles=((seq + 2, seq + 4),))
     assert room.settle((seq + 2, seq + 4)).writes == []
-    assert room.give_back((seq + 2, seq + 4)).writes == []
+    room.give_back((seq + 2, seq + 4))
+    assert room.pump() == [], "given back, but not before the outcome is known"
     decided = room.decide(TX, True)
     assert [(p.first, p.last, p.stored) for p in decided.confirm] == [(3, 5, True)]
     assert room.mailbox.statistics().unsettled == 7
@@ -109,6 +110,19 @@ def test_abort_gives_messages_of_a_vanished_consumer_to_others() -> None:
     assert ids(room.pump()) == [1, 3]
     room.decide(TX, False)
     assert [(head.first, head.deliveries) for head in room.pump()] == [(2, 1)]
+
+
+def test_message_given_back_before_the_abort_has_arrived_is_free_after_it() -> None:
+    """The application hears of the abort first and returns what it held, while the lock is still here."""
+    room = Postroom()
+    room.attach()
+    seq = room.stored(1, 2)
+    room.pump()
+    prepared(room, settles=((seq, seq),))
+    room.give_back((seq, seq))
+    assert room.pump() == []
+    room.decide(TX, False)
+    assert [(head.first, head.deliveries) for head in room.pump()] == [(1, 1)]
 
 
 def test_a_part_in_doubt_survives_a_crash_with_its_locks() -> None:
