@@ -75,6 +75,8 @@ class Oracle:
         self.highest: dict[StreamKey, int] = {}
         """The last id of each ordered stream that was delivered for the first time in this life."""
         self.once_locked: set[int] = set()
+        self.buried = False
+        """Whether stored messages ever went to the dead letters: their numbers are remembered."""
         self.acknowledged: set[Identity] = set()
         self.resolved: set[Identity] = set()
         """Settled, expired or buried: need not be delivered any more."""
