@@ -287,7 +287,8 @@ class MailReaders:
             idle = (known for known, old in streams.items() if not old.lots and known != key)
             if len(streams) > STREAMS_SEEN_MAX and (oldest := next(idle, None)) is not None:
                 del streams[oldest]
-                self.forgotten.append((mailbox, oldest))
+                if self.keeping:
+                    self.forgotten.append((mailbox, oldest))
         return seen
 
     def _enqueue(self, consumer: MailReader, lot: Lot) -> None:

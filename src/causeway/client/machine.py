@@ -131,13 +131,11 @@ class SessionMachine:
             self._collect(turn)
         for event in events:
             self._on_event(turn, event)
-        rings = now >= self._alarm.at
-        if rings:
+        if now >= self._alarm.at:
             self._fire(turn)
-        if rings or consumers.late.news:
-            consumers.hear_late(now)
-        if rings:
             self._alarm.renew()
+        elif consumers.late.news:
+            consumers.hear_late(now)
         if self._open:
             if self._fresh_consumers or self._fresh_inquiries or self._fresh_commits:
                 self._start_fresh(turn)
@@ -262,6 +260,7 @@ class SessionMachine:
             if isinstance(inquiry, Inquiry):
                 trouble = inquiry.trouble or (self.trouble if not self.connected else "no answer")
                 self._finish_inquiry(inquiry, DeadlineExceeded(f"nobody answered in time ({trouble})"))
+        self._consumers.hear_late(turn.now)
         self._pass_on_links(turn)
 
     def _start_fresh(self, turn: Turn) -> None:
@@ -285,7 +284,6 @@ class SessionMachine:
         if self._keeper is not None:
             self._keeper.keep_settles(settles)
             return
-        self._consumers.forgotten.clear()
         for consumer, spans in settles:
             self._consumers.settle(turn, consumer, spans)
 

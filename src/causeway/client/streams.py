@@ -216,7 +216,7 @@ class Streams:
             return
         for batch in stream.loose:
             if not batch.resolved and self._transmit(turn, link, batch, 0):
-                self._fates.settle(batch, batch.first, batch.last, None)
+                self._fates.sent_off(batch)
         stream.loose = []
 
     def _send_waiting(self, turn: Turn, stream: SentStream) -> None:

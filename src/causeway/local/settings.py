@@ -23,7 +23,7 @@ _FLAGS: Final = ("name", "host", "port", "seeds", "founder", "durability", "copi
 FIELDS: Final = tuple(
     field.name
     for field in msgspec.structs.fields(BrokerConfig)
-    if field.name not in _FLAGS and field.type in (int, str) and field.type is not bool
+    if field.name not in _FLAGS and field.type in (int, str)
 )
 """What may be set, in the order of BrokerConfig."""
 

@@ -227,19 +227,21 @@ class MessageFeed:
 
     def close(self) -> None:
         """End the loop from outside; the message it was at counts as done."""
-        last, self._last = self._last, None
-        self._auto_ack = False
-        self.over = True
+        last = self._stop()
         if last is not None:
             self._consumer.conclude(last)
         self._consumer.close()
 
     def finish(self) -> None:
         """Acknowledge the message the loop was left with, and end the consumer."""
+        self._consumer.finish_later(self._stop())
+
+    def _stop(self) -> Message | None:
+        """No further message; the one the loop was at."""
         last, self._last = self._last, None
         self._auto_ack = False
         self.over = True
-        self._consumer.finish_later(last)
+        return last
 
     def __del__(self) -> None:
         # A loop left by `break` or an exception drops its feed here; its last message must not hang in the air.

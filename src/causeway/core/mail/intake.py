@@ -227,13 +227,18 @@ class Intake:
                 self.pending_count += batch.open
                 self.pending_bytes += len(batch.info.body)
 
-    def _use(self, source: str, incarnation: int, stream: int, now: Instant) -> tuple[AdmittedStream, list[Write]]:
-        """The stream, and the rows of others forgotten for it. A row with the latest counters goes with them."""
+    def _use(
+        self, source: str, incarnation: int, stream: int, now: Instant, *, rows: bool = True
+    ) -> tuple[AdmittedStream, list[Write]]:
+        """The stream, and the rows of others forgotten for it; without `rows` only such as have none.
+
+        A row with the latest counters goes with them.
+        """
         found, new = self.seen.use(source, incarnation, stream)
         found.used = now
-        keys = self.seen.make_room(now, found, rows=True)
+        keys = self.seen.make_room(now, found, rows=rows)
         if new:
-            keys += self.seen.forget(source, self._is_busy)
+            keys += self.seen.forget(source, self._is_busy if rows else self._is_bound)
         return found, [Delete(self._group, key) for key in keys] if keys else []
 
     def _is_busy(self, stream: AdmittedStream) -> bool:
@@ -298,11 +303,7 @@ class Intake:
             return None
         stream = known
         if stream is None or stream is not self.seen.latest:  # who sends one batch after another is found at once
-            stream, new = self.seen.use(deposit.source, deposit.incarnation, deposit.stream)
-            stream.used = now
-            self.seen.make_room(now, stream, rows=False)
-            if new:
-                self.seen.forget(deposit.source, self._is_bound)
+            stream, _ = self._use(deposit.source, deposit.incarnation, deposit.stream, now, rows=False)
         stream.used = now
         number = self._volatile_next
         self._volatile_next += deposit.count

@@ -6,7 +6,7 @@ written to rows without overflowing anything, and names every broker and every g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from causeway.core.messages.groups import (
@@ -81,13 +81,11 @@ def writes_fault(writes: Sequence[Write], group: Key) -> str | None:
     for write in writes:
         if write.group != group:
             return "group: an owner writes to its own group only"
-        if isinstance(write, Put) and not (len(write.key) <= ROW_KEY_BYTES_MAX and 0 <= write.seq <= ID_MAX):
-            return f"key of {len(write.key)} bytes, seq={write.seq}: at most {ROW_KEY_BYTES_MAX}, and 0..2**63-1"
-    return None
+    return rows_fault(write for write in writes if isinstance(write, Put))
 
 
-def rows_fault(rows: Sequence[Row]) -> str | None:
-    """Of rows that another member sent."""
+def rows_fault(rows: Iterable[Row | Put]) -> str | None:
+    """Of rows that another member sent, or has us write."""
     for row in rows:
         if not (len(row.key) <= ROW_KEY_BYTES_MAX and 0 <= row.seq <= ID_MAX):
             return f"key of {len(row.key)} bytes, seq={row.seq}: at most {ROW_KEY_BYTES_MAX}, and 0..2**63-1"

@@ -295,7 +295,8 @@ def test_client_that_is_gone_is_forgotten_with_its_copies(stage: Stage) -> None:
     assert heads(stage.hears_broker(Accepted(*APP, NAME, 1, 1, 1)), CONN) == []
 
 
-def test_messages_of_a_client_that_is_gone_go_to_another_one(stage: Stage) -> None:
+def give_to_the_first_of_two(stage: Stage) -> None:
+    """A message is with one reader of our mailbox, and a rival waits on connection 4."""
     stage.own(NAME)
     stage.links.clients[4] = ("rival", 1)
     stage.hears(Attach(NAME, 1, 10))
@@ -303,6 +304,10 @@ def test_messages_of_a_client_that_is_gone_go_to_another_one(stage: Stage) -> No
     stage.hears(head, body_of(head))
     stage.commit()
     stage.hears(Attach(NAME, 1, 10), conn=4)
+
+
+def test_messages_of_a_client_that_is_gone_go_to_another_one(stage: Stage) -> None:
+    give_to_the_first_of_two(stage)
     turn = at()
     stage.desk.on_client_gone(turn, CONN)
     stage.desk.flush(turn)
@@ -595,13 +600,7 @@ def test_resumed_ownership_lets_go_what_waited(stage: Stage) -> None:
 
 
 def test_resumed_ownership_gives_the_messages_of_vanished_clients_to_others(stage: Stage) -> None:
-    stage.own(NAME)
-    stage.links.clients[4] = ("rival", 1)
-    stage.hears(Attach(NAME, 1, 10))
-    head = ours(1)
-    stage.hears(head, body_of(head))
-    stage.commit()
-    stage.hears(Attach(NAME, 1, 10), conn=4)
+    give_to_the_first_of_two(stage)
     stage.groups.mine[KEY] = False
     turn = at()
     stage.desk.on_client_gone(turn, CONN)
