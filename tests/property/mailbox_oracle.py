@@ -33,6 +33,8 @@ class Message:
     priority: int
     expires: int
     deliveries: int = 0
+    awaited: bool = True
+    """Its sender wants to hear when it is settled."""
 
     @property
     def identity(self) -> Identity:

@@ -185,12 +185,14 @@ class Senders(RuleBasedStateMachine):
         first = max(1, self.express_id - back)
         number = self.room.hold(deposit(first, count, stream=EXPRESS, priority=0))
         ids = [one for one in range(first, first + count) if one not in self.express_seen]
-        self.express_id = max(self.express_id, first + count)
-        self.express_seen.update(ids)
         assert bool(number) == bool(ids)
-        if number:
-            for one in ids:
-                self.oracle.memory.messages[number + one - ids[0]] = Message("a", EXPRESS, one, 0, 0)
+        self.hold_express(number or 0, ids)
+        self.express_id = max(self.express_id, first + count)
+
+    def hold_express(self, number: int, ids: list[int], *, awaited: bool = True) -> None:
+        self.express_seen.update(ids)
+        for one in ids:
+            self.oracle.memory.messages[number + one - ids[0]] = Message("a", EXPRESS, one, 0, 0, awaited=awaited)
 
     @rule(count=st.sampled_from([1, 2, 100]))
     def commit(self, count: int) -> None:

@@ -79,6 +79,14 @@ def test_python_that_runs_and_is_new_enough_is_found(bare_path: Path) -> None:
     assert (found.returncode, found.stdout.strip()) == (0, str(program))
 
 
+def test_python_built_with_optimisation_is_preferred(bare_path: Path) -> None:
+    fake(bare_path, "python3.12", 'case "$2" in *sysconfig*) exit 1;; esac')
+    better = fake(bare_path, "python3.11", "exit 0")
+    assert run("python.sh", bare_path).stdout.strip() == str(better)
+    better.unlink()
+    assert run("python.sh", bare_path).stdout.strip() == str(bare_path / "python3.12")
+
+
 def test_missing_python_is_named_with_what_to_install(bare_path: Path) -> None:
     fake(bare_path, "python3", 'case "$2" in *print*) echo 3.9.1;; *) exit 1;; esac')
     found = run("python.sh", bare_path)

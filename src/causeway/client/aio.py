@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from causeway.client.batches import Ticket
-from causeway.client.hosting import Host, Waitable
+from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
 from causeway.client.message import Headers
 from causeway.client.streams import SMALL_BYTES
@@ -15,33 +15,21 @@ from causeway.client.streams import SMALL_BYTES
 class TaskLatch:
     """One waiting task."""
 
-    __slots__ = ("_future", "_loop")
+    __slots__ = ("future",)
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._future: asyncio.Future[bool] = loop.create_future()
+        self.future: asyncio.Future[bool] = loop.create_future()
+        """True when fired, False when the time is over."""
 
     def fire(self) -> None:
         """Let it go on."""
-        self._end(fired=True)
+        if not self.future.done():
+            self.future.set_result(True)
 
-    async def wait(self, seconds: float | None = None) -> bool:
-        """Until fired (True) or the time is over (False)."""
-        if seconds is None:
-            return await self._future
-        # One timer: `asyncio.wait` would cost a quarter of a short round trip.
-        timer = self._loop.call_later(max(0.0, seconds), self._run_out)
-        try:
-            return await self._future
-        finally:
-            timer.cancel()
-
-    def _run_out(self) -> None:
-        self._end(fired=False)
-
-    def _end(self, *, fired: bool) -> None:
-        if not self._future.done():
-            self._future.set_result(fired)
+    def run_out(self) -> None:
+        """Its time is over."""
+        if not self.future.done():
+            self.future.set_result(False)
 
 
 class LoopEngine(Host):
@@ -63,32 +51,40 @@ class LoopEngine(Host):
                 return True
             latch: TaskLatch = self.expect(condition)
         fired = False
+        timer = None if seconds is None else self._loop.call_later(max(0.0, seconds), latch.run_out)
         try:
-            fired = await latch.wait(seconds)
+            fired = await latch.future
         finally:
+            if timer is not None:
+                timer.cancel()
             if not fired:
                 with self.lock:
                     self.forget(latch)
         return fired
 
-    async def wait_for(self, done: Callable[[], bool], *what: Waitable, seconds: float | None = None) -> bool:
-        """Wait until `done` (True) or the time is over (False), looking whenever `what` has news. Raises the end."""
-        end = self.deadline(seconds)
+    async def wait_for(self, look: Callable[[], Found], *what: Waitable, seconds: float | None = None) -> Found | None:
+        """Look whenever `what` has news until something is found; None when the time is over. Raises the end."""
+        end = None if seconds is None else self._loop.time() + seconds
         while True:
             with self.lock:
-                if done():
-                    return True
-                self.check()
+                found = look()
+                if found:
+                    return found
+                if self.over is not None:
+                    raise self.over
                 latch: TaskLatch = self.watch(*what)
             fired = False
+            timer = None if end is None else self._loop.call_at(end, latch.run_out)
             try:
-                fired = await latch.wait(self.left(end))
+                fired = await latch.future
             finally:
+                if timer is not None:
+                    timer.cancel()
                 if not fired:
                     with self.lock:
                         self.unwatch(latch, *what)
             if not fired:
-                return False
+                return None
 
     def submit(self, key: tuple[object, ...], body: object, headers: Headers | None) -> Ticket | None:
         """Send with the lane of this key; None when there is none yet. Needs no lock: the session runs on this loop."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from causeway.client.message import SERVICES
 from causeway.errors import Code, ConfigError
+from causeway.limits import TTL_NS_MAX
 from causeway.types import SECOND, Duration, ServiceClass
 
 SECONDS_MAX: Final = 1_000_000_000
@@ -27,6 +28,14 @@ def check_priority(priority: object) -> None:
     """Raise a ConfigError unless it is one of the ten priorities."""
     if type(priority) is not int or not 0 <= priority <= 9:
         raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
+
+
+def check_times(ttl: Duration, timeout: Duration | None) -> None:
+    """Raise a ConfigError unless a message can live and be waited for so long (0: for ever; None: as usual)."""
+    if not 0 <= ttl <= TTL_NS_MAX:
+        raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
+    if timeout is not None and timeout <= 0:
+        raise ConfigError("timeout", timeout, "must be more than 0")
 
 
 def service_of(name: object) -> ServiceClass:

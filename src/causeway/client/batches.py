@@ -76,71 +76,45 @@ class Lane:
         """The stream's open batch, if it is ours."""
 
 
-class SentBatch:
+class SentBatch(msgspec.Struct, eq=False):
     """Messages with consecutive ids of one stream, and what became of them."""
 
-    __slots__ = (
-        "accepted",
-        "bodies",
-        "body",
-        "confirmed",
-        "count",
-        "counted",
-        "deadline",
-        "delivered",
-        "dies",
-        "durable",
-        "failures",
-        "first",
-        "handler",
-        "lane",
-        "limit",
-        "resolved",
-        "sent",
-        "sent_at",
-        "size",
-        "source",
-        "stored",
-        "unresolved",
-        "waiter",
-    )
-
-    def __init__(self, lane: Lane, source: tuple[str, int], handler: object = None) -> None:
-        self.lane = lane
-        self.handler: Any = handler
-        self.source = source
-        self.bodies: list[bytes] = []
-        """Emptied when sealed."""
-        self.limit = 0
-        """How many messages may be in `bodies` before the window is looked at again."""
-        self.counted = 0
-        """Messages of `bodies` that `size` and the window already know of."""
-        self.size = 0
-        self.body = b""
-        self.count = 0
-        self.first = 0
-        """0 until sealed."""
-        self.deadline: Instant = NEVER
-        self.dies: Instant = 0
-        """When its time to live ends, 0 for never."""
-        self.durable = True
-        """Whether it may leave: with kept state, only once it is on our own disk."""
-        self.sent = 0
-        """Connection it was last sent on; 0 when it must be sent."""
-        self.sent_at: Instant = 0
-        self.resolved = False
-        self.accepted = 0
-        """How many messages were acknowledged."""
-        self.delivered = False
-        """The application acknowledged all of them at once; nothing had to be stored."""
-        self.stored: list[Span] = []
-        """Acknowledged as stored, not as delivered."""
-        self.confirmed = False
-        self.unresolved: list[Span] | None = None
-        """What is left when only a part was answered."""
-        self.failures: list[tuple[Span, CausewayError]] = []
-        self.waiter: Any = None
-        """Both the driver's."""
+    lane: Lane
+    source: tuple[str, int]
+    handler: Any = None
+    """The driver's."""
+    bodies: list[bytes] = []
+    """Emptied when sealed."""
+    limit: int = 0
+    """How many messages may be in `bodies` before the window is looked at again."""
+    counted: int = 0
+    """Messages of `bodies` that `size` and the window already know of."""
+    size: int = 0
+    body: bytes = b""
+    count: int = 0
+    first: int = 0
+    """0 until sealed."""
+    deadline: Instant = NEVER
+    dies: Instant = 0
+    """When its time to live ends, 0 for never."""
+    durable: bool = True
+    """Whether it may leave: with kept state, only once it is on our own disk."""
+    sent: int = 0
+    """Connection it was last sent on; 0 when it must be sent."""
+    sent_at: Instant = 0
+    resolved: bool = False
+    accepted: int = 0
+    """How many messages were acknowledged."""
+    delivered: bool = False
+    """The application acknowledged all of them at once; nothing had to be stored."""
+    stored: list[Span] = []
+    """Acknowledged as stored, not as delivered."""
+    confirmed: bool = False
+    unresolved: list[Span] | None = None
+    """What is left when only a part was answered."""
+    failures: list[tuple[Span, CausewayError]] = []
+    waiter: Any = None
+    """The driver's."""
 
     @property
     def last(self) -> int:

@@ -67,17 +67,20 @@ class MailReaders:
         self._all[consumer.number] = consumer
         self._errands.start(turn, consumer)
 
-    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown]) -> list[Shown]:
-        """Hand out up to `limit` messages, oldest first."""
+    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool) -> list[Shown]:
+        """Hand out up to `limit` messages, oldest first; with `accept` they count as done at once."""
         shown: list[Shown] = []
         queue = consumer.queue
         while queue and len(shown) < limit:
             lot = queue[0]
             lot.handler = consumer.handler
             consumer.held[lot.serial] = lot
-            shown.extend(map(make, repeat(lot), lot.take(limit - len(shown))))
+            taken = lot.take(limit - len(shown))
+            shown.extend(map(make, repeat(lot), taken))
             if lot.taken == lot.count:
                 queue.popleft()
+            if accept:
+                self.accept(lot, taken.start, lot.taken - 1)
         return shown
 
     def accept(self, lot: Lot, first: int, last: int) -> None:

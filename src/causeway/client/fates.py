@@ -36,11 +36,11 @@ class Fates:
 
     def count_in(self, batch: SentBatch) -> None:
         """Let the window know of the messages that joined an open batch since the last time."""
-        fresh = batch.bodies[batch.counted :]
-        size = sum(map(len, fresh))
-        batch.counted += len(fresh)
+        fresh = batch.bodies[batch.counted :] if batch.counted else batch.bodies
+        count, size = len(fresh), sum(map(len, fresh))
+        batch.counted += count
         batch.size += size
-        self.count += len(fresh)
+        self.count += count
         self.bytes += size
 
     def no_room(self) -> Refused:
@@ -72,9 +72,16 @@ class Fates:
 
     def sent_off(self, batch: SentBatch) -> None:
         """A batch that nobody answers is on its way: that is all there is to know of it."""
-        batch.accepted = batch.count
-        batch.stored = [(batch.first, batch.last)]
-        self._resolve(batch)
+        batch.accepted = count = batch.count
+        batch.stored = [(batch.first, batch.first + count - 1)]
+        if batch.lane.flags & _CONFIRM:
+            self._resolve(batch)
+            return
+        batch.resolved = True
+        batch.body = b""
+        self.count -= count
+        self.bytes -= batch.size
+        self.resolved.append(batch)
 
     def confirm(self, stream: SentStream, first: int, last: int) -> None:
         """The application settled these ids."""
@@ -131,8 +138,10 @@ class Fates:
             batches.append(batch)
             self._alarm.lower(batch.deadline)
 
-    def limit_restored(self, batch: SentBatch) -> None:
-        """A batch of an earlier life has no limit but its time to live."""
+    def take_over(self, batch: SentBatch) -> None:
+        """A batch of an earlier life: it has no limit but its time to live."""
+        self.count += batch.count
+        self.bytes += batch.size
         batch.deadline = batch.dies or NEVER
         if batch.dies:
             # A queue of its own: those of this life's limits are in the order in which they run out.

@@ -11,11 +11,10 @@ import asyncio
 import random
 import secrets
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from causeway.client.batches import Ticket
 from causeway.client.message import CORRELATION, Delivery
@@ -39,6 +38,9 @@ from causeway.errors import CausewayError, LocalProtocolError, StoreError, Trans
 from causeway.limits import REPLIES_UNREAD_MAX, private_name
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Instant
+
+Found = TypeVar("Found")
+"""What a caller waits for: true when it is there."""
 
 
 class Firing(Protocol):
@@ -104,8 +106,9 @@ class Host:
             self.waking = False
             if self._deferred:
                 self.run_deferred()
-            effects = self.session.handle(events, now)
-            for outcome in self.session.outcomes():
+            session = self.session
+            effects = session.handle(events, now)
+            for outcome in session.outcomes():
                 self._pass_on(outcome)
             if self._conditions:
                 self._check_conditions()
@@ -162,14 +165,6 @@ class Host:
         """Let callers that wait for its messages look again. Called under the lock."""
         _fire(reader)
 
-    def deadline(self, seconds: float | None) -> float | None:
-        """When a wait that begins now is over."""
-        return None if seconds is None else time.monotonic() + seconds
-
-    def left(self, deadline: float | None) -> float | None:
-        """How long a wait may still take."""
-        return None if deadline is None else deadline - time.monotonic()
-
     def check(self) -> None:
         """Raise why the session is over, if it is."""
         if self.over is not None:
@@ -224,19 +219,21 @@ class Host:
             self._fire_all()
 
     def _pass_on(self, outcome: Outcome) -> None:
+        if type(outcome) is MessagesArrived:
+            if outcome.consumer is self.replies:
+                self._take_replies(outcome.consumer)
+            else:
+                _fire(outcome.consumer)
+            return
         match outcome:
             case SendDone():
                 batch = outcome.batch
-                if batch.waiter is None and batch.failures and self.unheard is None:
+                if batch.waiter is not None:
+                    _fire(batch)
+                elif batch.failures and self.unheard is None:
                     self.unheard = batch.failures[0][1]
-                _fire(batch)
             case DeliveryConfirmed():
                 _fire(outcome.batch)
-            case MessagesArrived():
-                if outcome.consumer is self.replies:
-                    self._take_replies(outcome.consumer)
-                else:
-                    _fire(outcome.consumer)
             case TransactionDone():
                 _fire(outcome.commitment)
             case InquiryDone():

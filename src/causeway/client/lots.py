@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from causeway.core.messages import BrowsedBatch, Deliver
 from causeway.limits import SEEN_RANGES_MAX
 from causeway.ranges import IdSet
@@ -39,89 +41,72 @@ class SeenStream:
         self.high = max(self.high, last)
 
 
-class Lot:
+class Lot(msgspec.Struct, eq=False):
     """One delivered batch, or what is new of it. Indexes count from 0 within the lot."""
 
-    __slots__ = (
-        "aliases",
-        "bodies",
-        "body",
-        "consumer",
-        "count",
-        "deliveries",
-        "dirty",
-        "done",
-        "first",
-        "flags",
-        "handler",
-        "incarnation",
-        "low",
-        "mailbox",
-        "priority",
-        "reported",
-        "reserved",
-        "rolled_back",
-        "seen",
-        "seq",
-        "serial",
-        "source",
-        "spans",
-        "stale",
-        "stream",
-        "taken",
-    )
-
-    def __init__(self, serial: int, head: Deliver | BrowsedBatch, mailbox: str, seen: SeenStream | None) -> None:
-        self.serial = serial
-        self.mailbox = mailbox
-        self.seen = seen
-        self.consumer = 0
-        self.seq = head.seq
-        self.source = head.source
-        self.incarnation = head.incarnation
-        self.stream = head.stream
-        self.first = head.first
-        self.count = head.count
-        self.flags = head.flags
-        self.priority = head.priority
-        self.deliveries = head.deliveries
-        self.body = b""
-        self.bodies: list[bytes] = []
-        """Split when the first message is handed out."""
-        self.taken = 0
-        """Messages below were handed to the application."""
-        self.low = 0
-        """Messages below are finished: accepted or given back."""
-        self.reported = 0
-        """Messages of reported..low-1 are accepted and not yet passed on."""
-        self.done: IdSet | None = None
-        """Finished messages above `low`, None while there are none."""
-        self.spans: list[Span] = []
-        """Accepted out of order and not yet passed on."""
-        self.reserved: IdSet | None = None
-        """In a transaction whose outcome is open."""
-        self.rolled_back: IdSet | None = None
-        """Were in a transaction that failed."""
-        self.aliases: dict[int, list[tuple[int, int]]] | None = None
-        """Further (consumer, mailbox number) under which a message arrived again while it was in hand."""
-        self.stale = False
-        """Our numbers mean nothing any more: express, and the link it came by is gone."""
-        self.dirty = False
-        self.handler: Any = None
-        """The driver's."""
+    serial: int
+    mailbox: str
+    seen: SeenStream | None
+    consumer: int
+    seq: int
+    source: str
+    incarnation: int
+    stream: int
+    first: int
+    count: int
+    flags: int
+    priority: int
+    deliveries: int
+    body: bytes = b""
+    bodies: list[bytes] = []
+    """Split when the first message is handed out."""
+    taken: int = 0
+    """Messages below were handed to the application."""
+    low: int = 0
+    """Messages below are finished: accepted or given back."""
+    reported: int = 0
+    """Messages of reported..low-1 are accepted and not yet passed on."""
+    done: IdSet | None = None
+    """Finished messages above `low`, None while there are none."""
+    spans: list[Span] = []
+    """Accepted out of order and not yet passed on."""
+    reserved: IdSet | None = None
+    """In a transaction whose outcome is open."""
+    rolled_back: IdSet | None = None
+    """Were in a transaction that failed."""
+    aliases: dict[int, list[tuple[int, int]]] | None = None
+    """Further (consumer, mailbox number) under which a message arrived again while it was in hand."""
+    stale: bool = False
+    """Our numbers mean nothing any more: express, and the link it came by is gone."""
+    dirty: bool = False
+    handler: Any = None
+    """The driver's."""
 
     @classmethod
     def delivered(cls, serial: int, head: Deliver, body: bytes, seen: SeenStream) -> Lot:
         """A whole Deliver frame."""
-        lot = cls(serial, head, head.mailbox, seen)
-        lot.consumer = head.consumer
-        lot.body = body
-        return lot
+        return cls(
+            serial,
+            head.mailbox,
+            seen,
+            head.consumer,
+            head.seq,
+            head.source,
+            head.incarnation,
+            head.stream,
+            head.first,
+            head.count,
+            head.flags,
+            head.priority,
+            head.deliveries,
+            body,
+        )
 
     @classmethod
     def browsed(cls, mailbox: str, head: BrowsedBatch, body: bytes) -> Lot:
         """A stretch of a Browsed frame: to look at, never to be settled."""
-        lot = cls(0, head, mailbox, None)
+        whose = (head.source, head.incarnation, head.stream, head.first)
+        lot = cls(0, mailbox, None, 0, head.seq, *whose, head.count, head.flags, head.priority, head.deliveries)
         lot.bodies = bodies.split(body, head.count)
         lot.taken = lot.low = lot.reported = lot.count
         return lot

@@ -126,7 +126,7 @@ class SessionMachine:
         if not self._begun:
             self._begin(turn)
         # Most turns concern one part: the others are not even asked.
-        keeper, consumers, streams = self._keeper, self._consumers, self._streams
+        keeper, consumers, streams, links = self._keeper, self._consumers, self._streams, self._links
         if consumers.dirty or keeper is not None:
             self._collect(turn)
         for event in events:
@@ -141,7 +141,7 @@ class SessionMachine:
                 self._start_fresh(turn)
             if consumers.dirty or keeper is not None:
                 self._collect(turn)
-            if self._links.home is not self._home:
+            if links.home is not self._home:
                 self._follow_home(turn)
             if streams.gathered:
                 streams.flush(turn)
@@ -155,7 +155,9 @@ class SessionMachine:
         fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
             self._end(turn, fatal)
-        self._tell()
+        fates = self._fates
+        if fates.resolved or consumers.arrived or fates.confirmed or self._transactions.ended:
+            self._tell()
         return turn.effects
 
     def next_deadline(self) -> Instant | None:
@@ -204,7 +206,8 @@ class SessionMachine:
                     self._become_open(turn)
             case _:
                 raise LocalProtocolError(f"a session knows no {type(event).__name__}")
-        self._pass_on_links(turn)
+        if self._links.ups or self._links.downs:
+            self._pass_on_links(turn)
 
     def _on_received(self, turn: Turn, link: Uplink, head: Message, body: bytes) -> None:
         try:

@@ -139,9 +139,16 @@ class Session(SessionMachine):
         self._fresh_consumers.append(consumer)
         return consumer
 
-    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown]) -> list[Shown]:
-        """Hand up to `limit` messages to the application, each made by `make(lot, index)`."""
-        return self._consumers.take(consumer, limit, make)
+    def take(
+        self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool = False
+    ) -> list[Shown]:
+        """Hand up to `limit` messages to the application, each made by `make(lot, index)`; with `accept` as done."""
+        return self._consumers.take(consumer, limit, make, accept=accept)
+
+    @property
+    def urgent(self) -> bool:
+        """Whether something was accepted or given back that should be seen to now."""
+        return bool(self._consumers.dirty or self._consumers.late.news)
 
     @property
     def accept(self) -> Callable[[Lot, int, int], None]:

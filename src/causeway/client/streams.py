@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-from causeway.client.arguments import check_priority, code_of
+from causeway.client.arguments import check_priority, check_times, code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
 from causeway.client.message import Headers, check_size, to_bytes, with_headers
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.effects import Send
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
-from causeway.errors import RETRIABLE_CODES, CausewayError, Code, ConfigError, Refused
+from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
 from causeway.limits import (
     BATCH_BYTES_MAX,
     BATCH_COUNT_MAX,
     LANES_MAX,
     RESENT_AT_ONCE_MAX,
     STREAMS_SENT_MAX,
-    TTL_NS_MAX,
     check_mailbox,
 )
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
@@ -83,10 +83,7 @@ class Streams:
         """Where and how to send, checked. Raises ConfigError."""
         check_mailbox("dest", dest)
         check_priority(priority)
-        if not 0 <= ttl <= TTL_NS_MAX:
-            raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
-        if timeout is not None and timeout <= 0:
-            raise ConfigError("timeout", timeout, "must be more than 0")
+        check_times(ttl, timeout)
         if service >= ServiceClass.TRANSACTIONAL:
             flags |= _ANSWERED
         if len(self.lanes) >= LANES_MAX:
@@ -160,14 +157,16 @@ class Streams:
     def _launch(self, turn: Turn, batch: SentBatch) -> None:
         lane, link = batch.lane, self._link
         stream = lane.stream
+        loose = not lane.flags & _ANSWERED
+        if loose and link is not None and not link.clogged and not stream.loose:
+            batch.dies = turn.now + lane.ttl if lane.ttl else 0
+            self._transmit(turn, link, batch, 0)
+            self._fates.sent_off(batch)
+            return
         self._fates.limit(batch, turn.now)
-        if not lane.flags & _ANSWERED:
-            if link is not None and not link.clogged and not stream.loose:
-                self._transmit(turn, link, batch, 0)
-                self._fates.sent_off(batch)
-            else:
-                stream.loose.append(batch)
-                self._lag(stream)
+        if loose:
+            stream.loose.append(batch)
+            self._lag(stream)
             return
         previous = next(reversed(stream.waiting), 0)
         stream.waiting[batch.first] = batch
@@ -241,9 +240,12 @@ class Streams:
             return False  # its deadline is due in this very turn; a time to live of 0 would mean for ever
         batch.sent = link.conn
         batch.sent_at = turn.now
-        how = (lane.flags, lane.priority, left)
-        head = Deposit(*self.source, stream.dest, stream.service, batch.first, batch.count, follows, *how)
-        turn.send(link.conn, head, batch.body)
+        source, incarnation = self.source
+        flags, priority = lane.flags, lane.priority
+        head = Deposit(
+            source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, flags, priority, left
+        )
+        turn.effects.sends.append(Send(link.conn, head, batch.body))
         return True
 
     # Answers ---------------------------------------------------------------------------------------------------
@@ -394,7 +396,5 @@ class Streams:
         """A batch that an earlier life left unanswered: sent again, with no limit but its time to live."""
         stream = batch.lane.stream
         stream.waiting[batch.first] = batch
-        self._fates.count += batch.count
-        self._fates.bytes += batch.size
-        self._fates.limit_restored(batch)
+        self._fates.take_over(batch)
         self._lag(stream)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import time
 from collections.abc import Callable, Coroutine
 
 import uvloop
 
 from causeway.client.batches import Ticket
-from causeway.client.hosting import Host, Waitable
+from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
 from causeway.client.message import Headers
 
@@ -73,24 +74,26 @@ class ThreadEngine(Host):
                     self.forget(latch)
         return fired
 
-    def wait_for(self, done: Callable[[], bool], *what: Waitable, seconds: float | None = None) -> bool:
-        """Wait until `done` (True) or the time is over (False), looking whenever `what` has news. Raises the end."""
-        end = self.deadline(seconds)
+    def wait_for(self, look: Callable[[], Found], *what: Waitable, seconds: float | None = None) -> Found | None:
+        """Look whenever `what` has news until something is found; None when the time is over. Raises the end."""
+        end = None if seconds is None else time.monotonic() + seconds
         while True:
             with self.lock:
-                if done():
-                    return True
-                self.check()
+                found = look()
+                if found:
+                    return found
+                if self.over is not None:
+                    raise self.over
                 latch: ThreadLatch = self.watch(*what)
             fired = False
             try:
-                fired = latch.wait(self.left(end))
+                fired = latch.wait(None if end is None else end - time.monotonic())
             finally:
                 if not fired:
                     with self.lock:
                         self.unwatch(latch, *what)
             if not fired:
-                return False
+                return None
 
     def submit(self, key: tuple[object, ...], body: object, headers: Headers | None) -> Ticket | None:
         """Send with the lane of this key; None when there is none yet."""

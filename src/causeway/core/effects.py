@@ -66,16 +66,13 @@ class Pause(msgspec.Struct, frozen=True):
     paused: bool
 
 
-class Effects:
+class Effects(msgspec.Struct, eq=False):
     """One turn's effects; machines append, the driver performs the lists in this order and then forgets them."""
 
-    __slots__ = ("closes", "dials", "loads", "pauses", "persists", "sends", "traces")
-
-    def __init__(self) -> None:
-        self.persists: list[Persist] = []
-        self.loads: list[Load] = []
-        self.dials: list[Dial] = []
-        self.sends: list[Send] = []
-        self.pauses: list[Pause] = []
-        self.closes: list[Close] = []
-        self.traces: list[TraceRecord] = []
+    persists: list[Persist] = []
+    loads: list[Load] = []
+    dials: list[Dial] = []
+    sends: list[Send] = []
+    pauses: list[Pause] = []
+    closes: list[Close] = []
+    traces: list[TraceRecord] = []

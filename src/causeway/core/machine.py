@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
+
 from causeway.core.effects import Effects, Send
 from causeway.core.events import DriverEvent, InternalEvent
 from causeway.core.messages import Message
@@ -27,15 +29,12 @@ class Machine(Protocol):
         """When to be called again if nothing happens before."""
 
 
-class Turn:
+class Turn(msgspec.Struct, eq=False):
     """One call of `handle`: its instant, its effects so far, and the internal events still to be routed."""
 
-    __slots__ = ("effects", "inbox", "now")
-
-    def __init__(self, now: Instant) -> None:
-        self.now = now
-        self.effects = Effects()
-        self.inbox: deque[InternalEvent] = deque()
+    now: Instant
+    effects: Effects = msgspec.field(default_factory=Effects)
+    inbox: deque[InternalEvent] = msgspec.field(default_factory=deque)
 
     def send(self, conn: int, head: Message, body: bytes = b"") -> None:
         """Put a frame on a connection at the end of this turn."""

@@ -103,7 +103,9 @@ class Node:
     # The one door ----------------------------------------------------------------------------------------------
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
         """Let `events` happen at `now`, fire what is due, say what is to be done."""
-        self._now = now = max(now, self._now)
+        if now < self._now:
+            now = self._now
+        self._now = now
         turn = Turn(now)
         if not self._started:
             self._started = True
@@ -170,18 +172,16 @@ class Node:
             self._on_internal(turn, inbox.popleft())
 
     def _on_internal(self, turn: Turn, event: InternalEvent) -> None:
-        if not isinstance(event, ClientMessage | Committed):
+        if type(event) is ClientMessage:
+            if type(event.head) is not StatusRequest:
+                self._desk.on_client_message(turn, event)
+            else:
+                report = msgspec.json.encode(self.statistics(event.head.after))
+                turn.send(event.conn, StatusReply(event.head.token), report)
+            return
+        if type(event) is not Committed:
             self._news = True
         match event:
-            case ClientMessage():
-                if isinstance(event.head, StatusRequest):
-                    turn.send(
-                        event.conn,
-                        StatusReply(event.head.token),
-                        msgspec.json.encode(self.statistics(event.head.after)),
-                    )
-                else:
-                    self._desk.on_client_message(turn, event)
             case PeerMessage():
                 self._routes[type(event.head)](turn, event)
             case Committed():

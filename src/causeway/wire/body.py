@@ -21,6 +21,8 @@ def _lengths(count: int) -> struct.Struct:
 
 def join(messages: Sequence[bytes]) -> bytes:
     """Messages to one body."""
+    if len(messages) == 1:
+        return len(messages[0]).to_bytes(4, "big") + messages[0]
     return b"".join((_lengths(len(messages)).pack(*map(len, messages)), *messages))
 
 
@@ -47,6 +49,8 @@ def split(body: bytes, count: int) -> list[bytes]:
 
 def check(body: bytes, count: int) -> bool:
     """Whether the length table fits the body exactly. One C call per batch, none per message."""
+    if count == 1:
+        return int.from_bytes(body[:4], "big") + 4 == len(body)
     table = 4 * count
     return 0 < table <= len(body) and table + sum(_lengths(count).unpack_from(body)) == len(body)
 

@@ -48,9 +48,16 @@ class FrameReader:
             data = b"".join(self._parts)
             self._parts.clear()
             self._size = 0
-        frames: list[tuple[bytes, bytes]] = []
-        position, end = 0, len(data)
+        end = len(data)
         unpack = PREFIX.unpack_from
+        if end > PREFIX_BYTES:
+            # Most reads of a quiet conversation are exactly one frame.
+            size, head_size = unpack(data)
+            if size == end - PREFIX_BYTES and 0 < head_size <= size <= FRAME_BYTES_MAX and head_size <= HEAD_BYTES_MAX:
+                split = PREFIX_BYTES + head_size
+                return [(data[PREFIX_BYTES:split], data[split:])]
+        frames: list[tuple[bytes, bytes]] = []
+        position = 0
         wanted = PREFIX_BYTES
         while end - position >= PREFIX_BYTES:
             size, head_size = unpack(data, position)

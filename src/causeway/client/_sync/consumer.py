@@ -80,26 +80,24 @@ class MailboxConsumer:
 
     def get(self, timeout: float | None = None) -> Message:
         """The next message. Raises DeadlineExceeded after `timeout` seconds without one."""
-        found = self.get_batch(1, timeout)
+        found = self._engine.wait_for(lambda: self._take(1), self._reader, seconds=timeout)
         if not found:
             raise DeadlineExceeded(f"no message in {self.mailbox!r} within {timeout:g} s")
         return found[0]
 
     def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
         """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
-        engine = self._engine
-        found: list[Message] = []
+        return self._engine.wait_for(lambda: self._take(limit), self._reader, seconds=timeout) or []
 
-        def take() -> bool:
-            found.extend(engine.session.take(self._reader, limit, Message))
-            if found and self._auto_ack:
-                engine.session.accept_through(found[-1]._lot, found[-1]._index)
-                engine.wake()
-            if not found:
-                self._check()
-            return bool(found)
-
-        engine.wait_for(take, self._reader, seconds=timeout)
+    def _take(self, limit: int) -> list[Message]:
+        if self._closed:
+            self._check()
+        if not self._reader.queue:
+            return []
+        session = self._engine.session
+        found = session.take(self._reader, limit, Message, accept=self._auto_ack)
+        if session.urgent:
+            self._engine.wake()
         return found
 
     def attached(self, timeout: float | None = None) -> None:

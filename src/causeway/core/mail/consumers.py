@@ -37,11 +37,13 @@ class Consumer:
 class Consumers:
     """All consumers of a mailbox."""
 
-    __slots__ = ("_all", "_tick")
+    __slots__ = ("_all", "_tick", "sole")
 
     def __init__(self) -> None:
         self._all: dict[tuple[int, int], Consumer] = {}
         self._tick = 0
+        self.sole: Consumer | None = None
+        """The one consumer, if there is exactly one."""
 
     def __len__(self) -> int:
         return len(self._all)
@@ -60,12 +62,18 @@ class Consumers:
         known = self._all.get((conn, consumer))
         if known is None:
             self._all[conn, consumer] = Consumer(conn, consumer, credit)
+            self._find_sole()
         else:
             known.credit = credit
 
     def remove(self, conn: int, consumer: int) -> Consumer | None:
         """Take a consumer off the list."""
-        return self._all.pop((conn, consumer), None)
+        found = self._all.pop((conn, consumer), None)
+        self._find_sole()
+        return found
+
+    def _find_sole(self) -> None:
+        self.sole = next(iter(self._all.values())) if len(self._all) == 1 else None
 
     def of_conn(self, conn: int) -> list[int]:
         """The consumers of a connection."""

@@ -130,6 +130,14 @@ class Contents:
         self.volatile_count += batch.open
         self.volatile_bytes += len(batch.info.body)
 
+    def hold_for(self, batch: Batch, consumer: Consumer) -> None:
+        """A batch that is only in memory, and with a consumer already."""
+        (part,) = batch.parts
+        part.state, part.holder = HELD, consumer
+        self.hold(batch)
+        consumer.unsettled += part.count
+        consumer.held[part.key] = part
+
     def keep(self, batch: Batch, info: StoredBatch) -> None:
         """A batch so far only in memory is stored under another number; it is not handed out until that commits."""
         size = len(info.body)

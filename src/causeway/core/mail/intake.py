@@ -285,6 +285,19 @@ class Intake:
         return batch
 
     # In memory only --------------------------------------------------------------------------------------------
+    def pass_by(self, deposit: Deposit, size: int, now: Instant) -> int | None:
+        """Number an express batch that is not kept here, if it is the next of who sent last and would fit."""
+        stream = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
+        first = deposit.first
+        if stream is None or stream is not self.seen.latest or first <= stream.ids.high or self._overflows(size):
+            return None
+        number = self._volatile_next
+        self._volatile_next = following = number + deposit.count
+        stream.used = now
+        stream.last = following - 1
+        stream.admit(first, first + deposit.count - 1)
+        return number
+
     def hold(self, deposit: Deposit, body: bytes, now: Instant) -> int | None:
         """Keep a batch in memory; its number, 0 when nothing in it is new, None when memory is full."""
         first, last = deposit.first, deposit.first + deposit.count - 1
@@ -298,8 +311,7 @@ class Intake:
             skip = missing[0][0] - first
         if known is None and self.seen.is_crowded(now, rows=False):
             return None
-        held = self._contents.volatile_bytes
-        if held and held + len(body) > self._config.volatile_bytes_max:
+        if self._overflows(len(body)):
             return None
         stream = known
         if stream is None or stream is not self.seen.latest:  # who sends one batch after another is found at once
@@ -317,6 +329,11 @@ class Intake:
             stream.pending[number] = (batch.info.first, batch.info.last)
         self._contents.hold(batch)
         return number
+
+    def _overflows(self, size: int) -> bool:
+        """Whether so much more is too much for our memory; an empty one takes any one batch."""
+        held = self._contents.volatile_bytes
+        return held > 0 and held + size > self._config.volatile_bytes_max
 
     def passed(self, batches: Sequence[Batch]) -> None:
         """Forget passing batches that are settled to the end."""

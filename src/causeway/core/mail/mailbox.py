@@ -26,21 +26,21 @@ from causeway.core.mail.answers import (
     Statistics,
     Verdict,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN, BatchPart
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
 from causeway.core.mail.browser import Browser
-from causeway.core.mail.consumers import Consumer, Consumers
+from causeway.core.mail.consumers import Consumers
 from causeway.core.mail.contents import Contents, Tally
+from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
+from causeway.core.mail.pump import pump
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
 from causeway.core.mail.sweeper import Sweeper
-from causeway.core.messages import Deliver, Deposit, TxPrepare
-from causeway.errors import Code
+from causeway.core.messages import Deliver, Deposit
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
-from causeway.types import Flag, Instant, Key, Span
-from causeway.wire.body import cut
+from causeway.types import Instant, Key, Span
 
 __all__ = [
     "Admission",
@@ -56,13 +56,22 @@ __all__ = [
     "Verdict",
 ]
 
-_REDELIVERED = int(Flag.REDELIVERED)
-
 
 class Mailbox:
     """State of one mailbox."""
 
-    __slots__ = ("_consumers", "_contents", "_intake", "_participant", "browser", "config", "key", "name", "sweeper")
+    __slots__ = (
+        "_browser",
+        "_consumers",
+        "_contents",
+        "_flights",
+        "_intake",
+        "_participant",
+        "config",
+        "key",
+        "name",
+        "sweeper",
+    )
 
     def __init__(self, name: str, key: Key, config: BrokerConfig) -> None:
         self.name = name
@@ -72,10 +81,22 @@ class Mailbox:
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
         self._consumers = Consumers()
-        self.browser = Browser(self._contents, self._intake, self._participant)
-        """Looks that change nothing."""
-        self.sweeper = Sweeper(key, self._contents, self._intake, self.browser)
+        self._flights = Flights(self._contents)
+        self._browser = Browser(self._contents, self._intake, self._participant)
+        self.sweeper = Sweeper(key, self._contents, self._intake, self._browser)
         """Ends what expires on disk."""
+
+    @property
+    def participant(self) -> Participant:
+        """Its part in transactions."""
+        self._flights.land()
+        return self._participant
+
+    @property
+    def browser(self) -> Browser:
+        """Looks that change nothing."""
+        self._flights.land()
+        return self._browser
 
     # Rebuilding and paging -------------------------------------------------------------------------------------
     def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
@@ -152,6 +173,7 @@ class Mailbox:
 
         Never while batches of the same stream are passing: `unpass` and `store_passed` come first.
         """
+        self._flights.land()
         return self._intake.store(deposit, body, seq, now, skip)
 
     def committed(self, seq: int) -> StoredBatch | None:
@@ -167,7 +189,33 @@ class Mailbox:
 
         Answers its number, 0 when everything in it is a duplicate, None when it does not fit into memory or is crowded.
         """
+        self._flights.land()
         return self._intake.hold(deposit, body, now)
+
+    def relay(
+        self, deposit: Deposit, body: bytes, now: Instant, clogged: Callable[[int], bool]
+    ) -> tuple[int, Deliver] | None:
+        """Instead of `hold`, for express: if nothing waits, a batch without flags goes to the only consumer at once.
+
+        Answers the connection and the head to send, None when it must go the ordinary way.
+        """
+        consumer, contents, count = self._consumers.sole, self._contents, deposit.count
+        if (
+            consumer is None
+            or deposit.flags
+            or deposit.ttl
+            or consumer.unsettled + count > consumer.credit
+            or contents.lanes.count
+            or contents.backlog.is_open
+            or clogged(consumer.conn)
+        ):
+            return None
+        number = self._intake.pass_by(deposit, len(body), now)
+        if number is None:
+            return None
+        self._flights.begin(number, Flight(count, consumer, deposit, body, now))
+        whose = (deposit.source, deposit.incarnation, deposit.stream, deposit.first)
+        return consumer.conn, Deliver(self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0)
 
     def can_pass(self) -> bool:
         """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
@@ -201,6 +249,7 @@ class Mailbox:
 
     def detach(self, conn: int, consumer: int) -> list[Write]:
         """A consumer is gone: what it held goes back to its place, and counts as given back."""
+        self._flights.land()
         found = self._consumers.remove(conn, consumer)
         tally = Tally()
         if found is not None:
@@ -218,66 +267,15 @@ class Mailbox:
 
     def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[tuple[int, Deliver, bytes]]:
         """Everything deliverable now, in order: connection, head, body."""
-        sent: list[tuple[int, Deliver, bytes]] = []
-        contents, consumers = self._contents, self._consumers
-        lanes = contents.lanes
-        if lanes.count == 0:
-            return sent
-        able = consumers.able(clogged)
-        turn = 0
-        while able and lanes.count:
-            part = lanes.take()
-            if part is None:
-                break
-            batch = part.batch
-            if 0 < batch.info.expires <= now:
-                continue  # stays ready, without an entry, until `expire` reports it
-            turn %= len(able)
-            consumer = able[turn]
-            count = part.stop - part.start
-            take = min(count, consumer.credit - consumer.unsettled)
-            if len(able) > 1 and lanes.waiting(batch.info.priority) + 1 < len(able):
-                # Fewer batches than consumers: everybody gets a share. Otherwise whole batches go round.
-                take = min(take, -(-count // len(able)))
-            if take < count:
-                contents.adopt(batch.split(batch.index(part.start), part.start + take))
-            contents.give(part, consumer)
-            consumers.serve(consumer)
-            sent.append(self._deliver(part, consumer))
-            if consumer.unsettled < consumer.credit:
-                turn += 1
-            else:
-                del able[turn]
-        return sent
-
-    def _deliver(self, part: BatchPart, consumer: Consumer) -> tuple[int, Deliver, bytes]:
-        batch = part.batch
-        info = batch.info
-        count = part.stop - part.start
-        flags = info.flags
-        if part.deliveries or batch.redelivered:
-            flags |= _REDELIVERED
-        head = Deliver(
-            self.name,
-            consumer.id,
-            info.seq + part.start,
-            info.source,
-            info.incarnation,
-            info.stream,
-            info.first + part.start,
-            count,
-            flags,
-            info.priority,
-            part.deliveries,
-        )
-        body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
-        return consumer.conn, head, body
+        return pump(self.name, self._contents, self._consumers, now, clogged)
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
         """An application is done with messages, whether it still holds them here or held them before a failure.
 
         Numbers that are unknown or settled are ignored, those condemned or locked by a transaction as well, by name.
         """
+        if self._flights.all and self._flights.settle(spans):
+            return Settlement([], [])
         return self._settle(spans, OPEN)
 
     def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
@@ -285,6 +283,7 @@ class Mailbox:
         return self._settle(spans, DEAD)
 
     def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
+        self._flights.land()
         spans, tally = disjoint(spans), Tally()
         dead, locked = self._contents.beyond(spans, locks=len(self._participant) > 0) if mask == OPEN else ([], [])
         self._contents.settle(spans, mask, tally)
@@ -292,6 +291,7 @@ class Mailbox:
 
     def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
         """A consumer does not want messages it holds: to their place again, or condemned when that came too often."""
+        self._flights.land()
         found = self._consumers.find(conn, consumer)
         tally = Tally()
         dead: list[StoredBatch] = []
@@ -331,32 +331,9 @@ class Mailbox:
         """When to call `expire`; 0 is at once."""
         return self._contents.next_expiry()
 
-    # Transactions ----------------------------------------------------------------------------------------------
-    def obstacle(self, tx: TxPrepare, size: int, now: Instant = 0) -> tuple[Code, str] | None:
-        """Why a part with `size` bytes of sends cannot be prepared; None when it can or is."""
-        return self._participant.obstacle(tx, size, now)
-
-    def prepare(self, tx: TxPrepare, body: bytes, seq: int, now: Instant) -> list[Write]:
-        """The operation at `seq` that holds a transaction's part; `body` has the bodies of its sends in a row.
-
-        Only when there is no `obstacle`. No writes when it is held already, or was carried out, or is outdated.
-        """
-        return self._participant.prepare(tx, body, seq, now)
-
-    def prepared_at(self, txid: TxId) -> int | None:
-        """The operation that prepares it, while that is not committed; None when it is, or nothing is held."""
-        return self._participant.prepared_at(txid)
-
-    def decide(self, txid: TxId, seq: int, now: Instant, *, committed: bool) -> Decided:
-        """The operation at `seq` that carries out a decision; no writes when the transaction is not held."""
-        return self._participant.decide(txid, seq, now, committed=committed)
-
-    def prepared(self) -> list[TxId]:
-        """All transactions in doubt."""
-        return self._participant.names()
-
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
+        self._flights.land()
         contents = self._contents
         return (
             not len(contents.stored)
@@ -368,6 +345,7 @@ class Mailbox:
 
     def statistics(self) -> Statistics:
         """How much there is."""
+        self._flights.land()
         contents, intake = self._contents, self._intake
         oldest = [batch.info.at for batch in (contents.stored.first(), contents.volatile.first()) if batch is not None]
         return Statistics(

@@ -7,7 +7,7 @@ Stimuli: batches, consumers, committed operations, ownership won and lost, time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -15,10 +15,11 @@ from causeway.core.effects import Send
 from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
-from causeway.core.mail.box import Box, Done
+from causeway.core.mail.box import Box
 from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
+from causeway.core.mail.operations import Operations
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
@@ -29,7 +30,6 @@ from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups
 from causeway.errors import Code
 from causeway.limits import CONSUMERS_PER_CONNECTION_MAX, CREDIT_MAX
-from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import VOLATILE_FROM, Instant, Key, ServiceClass, key_of
 
@@ -53,7 +53,8 @@ class Office:
         self._config = config
         self._tracer = Tracer(config.name)
         self._replies = Replies(courier, self._tracer)
-        self._parts = Parts(me, groups, courier, self._append, self._replies)
+        self._operations = Operations(groups, self._replies, self._tracer)
+        self._parts = Parts(me, groups, courier, self._operations.append, self._replies)
         self._groups = groups
         self._courier = courier
         self.boxes: dict[Key, Box] = {}
@@ -63,7 +64,7 @@ class Office:
         self._attendance = Attendance()
         self.looks = Looks(groups)
         """Browses, and all else that looks at what lies on disk."""
-        self._expiry = Expiry(groups, self.looks, self._write, self._tracer)
+        self._expiry = Expiry(groups, self.looks, self._operations.write, self._tracer)
         self.bury: list[tuple[str, Config, StoredBatch]] = []
         """Messages for dead-letter mailboxes, drained by the node."""
         self._passes = config.durability == "memory"
@@ -75,7 +76,7 @@ class Office:
         mailbox.restore(event.rows, event.next)
         box = self.boxes[event.group] = Box(mailbox, event.config)
         self.bury += [(mailbox.name, event.config, batch) for batch in mailbox.condemned()]
-        if mailbox.prepared():
+        if mailbox.participant.names():
             self._deadlines.set(event.group, turn.now + self._config.retry)
         self._endings.watch(turn, box)
         self.touch(event.group)
@@ -114,6 +115,8 @@ class Office:
             return False
         mailbox = box.mailbox
         if head.stream == ServiceClass.EXPRESS:
+            if not (head.flags or box.gone or box.buried) and self._relay(turn, mailbox, head, body):
+                return True
             number = mailbox.hold(head, body, turn.now)
             if number is None:
                 self._replies.refuse(turn, head, crowded=mailbox.is_crowded(turn.now))
@@ -141,6 +144,14 @@ class Office:
             self._replies.refuse(turn, head, crowded=verdict == Verdict.CROWDED)
         return True
 
+    def _relay(self, turn: Turn, mailbox: Mailbox, head: Deposit, body: bytes) -> bool:
+        relayed = mailbox.relay(head, body, turn.now, self._courier.clogged)
+        if relayed is None:
+            return False
+        turn.send(*relayed, body)
+        self._tracer.delivery(turn, relayed[1])
+        return True
+
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
         mailbox, group = box.mailbox, box.mailbox.key
         if self._passes and mailbox.can_pass():
@@ -150,46 +161,14 @@ class Office:
                 self._schedule(turn, group, box)
                 self.touch(group)
                 return
-        self._store_passing(turn, box)
-        seq = self._groups.position(group)
-        writes = mailbox.store(head, body, seq, turn.now, skip)
-        box.senders.setdefault(seq, []).append(head)
-        self._append(turn, box, writes, head.count - skip, None)
-
-    def _store_passing(self, turn: Turn, box: Box) -> None:
-        """What was let through and not settled yet goes into the group, in order, before anything newer."""
-        for batch in box.mailbox.unpass():
-            seq = self._groups.position(box.mailbox.key)
-            writes = box.mailbox.store_passed(batch, seq)
-            waiting = box.senders.pop(batch.seq, [])
-            box.senders.setdefault(seq, []).extend(waiting)
-            self._append(turn, box, writes, batch.count, None)
-
-    def _append(self, turn: Turn, box: Box, writes: Sequence[Write], span: int, done: Done | None) -> None:
-        group = box.mailbox.key
-        seq = self._groups.position(group)
-        ticket = self._groups.append(turn, group, writes, span)
-        box.done[ticket] = (seq, done)
+        self._operations.store(turn, box, head, body, skip)
 
     def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
         """An operation is on all copies: acknowledge, confirm, deliver."""
         box = self.boxes.get(group)
-        entry = box.done.pop(ticket, None) if box is not None else None
-        if box is None or entry is None:
-            return
-        seq, done = entry
-        batch = box.mailbox.committed(seq)
-        heads = box.senders.pop(seq, ())
-        for head in heads:
-            self._replies.accept(turn, head)
-        if batch is not None:
-            self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch)
-            if not heads:
-                # It passed first, and part of it was settled on the way: whoever waits waits for what is left.
-                self._replies.accept_batch(turn, box.mailbox.name, batch)
-        if done is not None:
-            done(turn)
-        self._dirty[group] = None
+        if box is not None:
+            self._operations.on_committed(turn, box, ticket)
+            self._dirty[group] = None
 
     # Consumers -------------------------------------------------------------------------------------------------
     def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> bool:
@@ -204,7 +183,7 @@ class Office:
             # It begins anew: what it holds by our account, it does not know of.
             if not self._groups.serving(group):
                 return False
-            self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+            self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
         turn.send(conn, Attached(head.mailbox, head.consumer))
         if name == head.mailbox:
@@ -217,7 +196,7 @@ class Office:
         """A consumer leaves (we may write)."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
-        self._write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+        self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
         self._attendance.leave(conn, group, head.consumer)
         self._endings.watch(turn, box)
         self.touch(group)
@@ -238,7 +217,7 @@ class Office:
         if stored and not settlement.writes:
             box.after(turn, done)  # what was settled before may still be on its way to the copies
         else:
-            self._write(turn, box, settlement.writes, done)
+            self._operations.write(turn, box, settlement.writes, done)
         self._dirty[group] = None
 
     def give_back(self, turn: Turn, conn: int, head: Return) -> None:
@@ -246,11 +225,11 @@ class Office:
         group = key_of(head.mailbox)
         box = self.boxes[group]
         # Its count, and perhaps its way to the dead letters, must outlive us.
-        self._store_passing(turn, box)
+        self._operations.store_passing(turn, box)
         returned = box.mailbox.give_back(conn, head.consumer, head.spans, turn.now)
         dead = [(box.mailbox.name, box.config, batch) for batch in returned.dead]
         # Not before the verdict is on all copies: a new owner that knows nothing of it would hand them out again.
-        self._write(turn, box, returned.writes, lambda _: self.bury.extend(dead))
+        self._operations.write(turn, box, returned.writes, lambda _: self.bury.extend(dead))
         self.touch(group)
 
     def buried(self, turn: Turn, mailbox: str, first: int, last: int) -> None:
@@ -271,7 +250,9 @@ class Office:
         if box.buried:
             settled = box.mailbox.settle_numbers(box.buried)
             box.buried = []
-            self._write(turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm))
+            self._operations.write(
+                turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm)
+            )
         return True
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:
@@ -288,9 +269,9 @@ class Office:
             box.gone[conn] = None
             return
         box.gone.pop(conn, None)
-        self._write(turn, box, box.mailbox.detach_conn(conn), None)
+        self._operations.write(turn, box, box.mailbox.detach_conn(conn), None)
         if box.mailbox.passing() is not None:
-            self._store_passing(turn, box)
+            self._operations.store_passing(turn, box)
         self._endings.watch(turn, box)
         self.touch(group)
 
@@ -307,7 +288,7 @@ class Office:
             return
         if any(part.spans for part in head.settles):
             # A lock must outlive us: what only passes through our memory gets a number of the group first.
-            self._store_passing(turn, box)
+            self._operations.store_passing(turn, box)
         self._parts.prepare(turn, box, head, body)
         self._deadlines.set_if_unset(group, turn.now + DOUBT)
         self.touch(group)
@@ -343,11 +324,11 @@ class Office:
                 continue
             since = box.mailbox.passing()
             if since is not None and turn.now - since >= PASS_FACTOR * self._config.retry:
-                self._store_passing(turn, box)
+                self._operations.store_passing(turn, box)
             self._expiry.expire(turn, box)
             if self._endings.end(turn, box):
                 continue
-            if box.mailbox.prepared():
+            if box.mailbox.participant.names():
                 self._parts.ask(turn, box)
                 self._deadlines.set_if_unset(group, turn.now + DOUBT)
             self.touch(group)
@@ -384,13 +365,6 @@ class Office:
             for head in box.waiting_senders():
                 self._replies.reject(turn, head, code, detail)
             box.senders.clear()
-
-    def _write(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:
-        """Append when there is something durable to say, else go on at once."""
-        if writes:
-            self._append(turn, box, writes, 1, done)
-        elif done is not None:
-            done(turn)
 
     def statistics(self, groups: Iterable[Key]) -> list[dict[str, object]]:
         """One entry for each of these mailboxes that we own."""

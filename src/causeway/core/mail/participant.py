@@ -65,7 +65,7 @@ class Participant:
                 del self._pending[tx]
                 return
 
-    def obstacle(self, tx: TxPrepare, size: int, now: Instant) -> tuple[Code, str] | None:
+    def obstacle(self, tx: TxPrepare, size: int, now: Instant = 0) -> tuple[Code, str] | None:
         """Why a part cannot be held, None when it can (or is)."""
         txid = TxId(tx.source, tx.incarnation, tx.number, tx.attempt)
         if txid in self._held:

@@ -35,11 +35,11 @@ class Parts:
     def prepare(self, turn: Turn, box: Box, head: TxPrepare, body: bytes) -> None:
         """Hold a part ready, invisible."""
         mailbox = box.mailbox
-        obstacle = mailbox.obstacle(head, len(body), turn.now)
+        obstacle = mailbox.participant.obstacle(head, len(body), turn.now)
         if obstacle is not None:
             self._courier.answer(turn, head.origin, _prepared(head, *obstacle))
             return
-        writes = mailbox.prepare(head, body, self._groups.position(box.mailbox.key), turn.now)
+        writes = mailbox.participant.prepare(head, body, self._groups.position(box.mailbox.key), turn.now)
 
         def done(turn: Turn) -> None:
             self._courier.answer(turn, head.origin, _prepared(head))
@@ -47,13 +47,13 @@ class Parts:
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)
         if writes:
             self._append(turn, box, writes, 1, done)
-        elif mailbox.prepared_at(txid) is None:
+        elif mailbox.participant.prepared_at(txid) is None:
             done(turn)
 
     def decide(self, turn: Turn, box: Box, head: TxDecide) -> None:
         """Carry out a decision."""
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)
-        if box.mailbox.prepared_at(txid) is not None or txid in box.deciding:
+        if box.mailbox.participant.prepared_at(txid) is not None or txid in box.deciding:
             return  # preparation or decision is still on its way to the copies; the coordinator says it again
 
         def done(turn: Turn) -> None:
@@ -63,7 +63,9 @@ class Parts:
         self._carry_out(turn, box, txid, done, committed=head.committed)
 
     def _carry_out(self, turn: Turn, box: Box, txid: TxId, done: Done | None, *, committed: bool) -> None:
-        decided = box.mailbox.decide(txid, self._groups.position(box.mailbox.key), turn.now, committed=committed)
+        decided = box.mailbox.participant.decide(
+            txid, self._groups.position(box.mailbox.key), turn.now, committed=committed
+        )
 
         def confirmed(turn: Turn) -> None:
             box.deciding.pop(txid, None)
@@ -79,7 +81,7 @@ class Parts:
 
     def ask(self, turn: Turn, box: Box) -> None:
         """Ask the owner of the sender's mailbox about transactions in doubt."""
-        for txid in box.mailbox.prepared():
+        for txid in box.mailbox.participant.names():
             ask = TxAsk(txid.source, txid.incarnation, txid.number, txid.attempt, box.mailbox.name, self._me)
             self._courier.post(turn, txid.source, ask)
 

@@ -92,6 +92,7 @@ class BrokerDriver:
                 on_traces=self._trace.add,
                 answers={StoryRequest: self._tell_story},
                 clock=clock,
+                alert=config.alert,
             )
             if isinstance(self._store, MemoryStore):
                 self._storage = InlineStorage(self._store, self._driver.stored)

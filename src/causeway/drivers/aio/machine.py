@@ -28,17 +28,17 @@ from causeway.core.effects import Close, Effects, Load, Persist, Send
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
+from causeway.drivers.aio.alertness import Alertness
 from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.dialer import Dialer
 from causeway.drivers.aio.storage import Storage
 from causeway.drivers.aio.timer import DeadlineTimer
 from causeway.errors import LocalProtocolError, RemoteProtocolError
-from causeway.limits import FRAME_BYTES_MAX, HEAD_BYTES_MAX, TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
+from causeway.limits import TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
 from causeway.trace import TraceRecord
 from causeway.types import MILLISECOND, Duration, Instant
-from causeway.wire.codec import encode_head
-from causeway.wire.frame import PREFIX
+from causeway.wire.codec import encode_head, in_parts
 
 log: Final = logging.getLogger("causeway.driver")
 
@@ -62,6 +62,7 @@ class MachineDriver:
         on_traces: Callable[[list[TraceRecord]], None] | None = None,
         answers: Mapping[type, Answer] | None = None,
         clock: SystemClock | None = None,
+        alert: Duration = 0,
     ) -> None:
         self.clock = clock or SystemClock()
         self.turns = 0
@@ -74,6 +75,7 @@ class MachineDriver:
         self._on_traces = on_traces
         self._answers = answers
         self._loop = asyncio.get_running_loop()
+        self._alertness = Alertness(self._loop, alert) if alert else None
         self._storage: Storage | None = None
         self._connections: dict[int, Connection] = {}
         self._dialer = Dialer(lambda number: Connection(self, number), self.dial_failed)
@@ -165,6 +167,8 @@ class MachineDriver:
         self._scheduled = True
         self._wake(events)
         self._loop.call_soon(self._breathe)
+        if self._alertness is not None:
+            self._alertness.heard()
 
     def broken(self, connection: Connection, events: list[Received], error: RemoteProtocolError) -> None:
         """The peer broke the protocol: it costs this connection and nothing else."""
@@ -256,18 +260,16 @@ class MachineDriver:
     def _wake(self, events: Sequence[DriverEvent]) -> None:
         if self._stopped:
             return
-        machine, clock = self._machine, self.clock
-        last = self.turns + TURNS_IN_A_ROW_MAX
+        machine = self._machine
         self._running = True
         try:
-            while True:
-                self.turns += 1
-                self._last_turn = now = clock.now()
-                self._perform(machine.handle(events, now))
-                if not self._events or self.turns >= last:
-                    break
-                events, self._events = self._events, []
-            self._write()
+            self.turns += 1
+            self._last_turn = now = self.clock.now()
+            self._perform(machine.handle(events, now))
+            if self._events:
+                self._go_on()
+            if self._touched:
+                self._write()
             self._timer.arm(machine.next_deadline())
         except Exception as error:
             self._crash(error)
@@ -278,6 +280,16 @@ class MachineDriver:
             self._schedule()
         if self._on_turn is not None:
             self._on_turn()
+
+    def _go_on(self) -> None:
+        """What the effects of a turn caused has turns of its own, a few in a row."""
+        for _ in range(TURNS_IN_A_ROW_MAX - 1):
+            events, self._events = self._events, []
+            self.turns += 1
+            self._last_turn = now = self.clock.now()
+            self._perform(self._machine.handle(events, now))
+            if not self._events:
+                break
 
     def _perform(self, effects: Effects) -> None:
         """Everything the machine asked for, in the order of the fields of Effects."""
@@ -316,30 +328,31 @@ class MachineDriver:
         """Queue frames; a head that goes to several connections in a row is encoded once."""
         connections, touched = self._connections, self._touched
         head: Message | None = None
-        body = first = b""
+        body = first = rest = b""
+        size = 0
         for send in sends:
             connection = connections.get(send.conn)
             if connection is None:
                 continue
             if send.head is not head or send.body is not body:
                 head, body = send.head, send.body
-                encoded = encode_head(head)
-                if len(encoded) > HEAD_BYTES_MAX or len(encoded) + len(body) > FRAME_BYTES_MAX:
-                    self._oversized(connection, f"{type(head).__name__}: head {len(encoded)}, body {len(body)} bytes")
+                first, rest, size = in_parts(head, body)
+                if not size:
+                    self._oversized(connection, head, body)
                     head = None
                     continue
-                first = PREFIX.pack(len(encoded) + len(body), len(encoded)) + encoded
             parts = connection.parts
             if not parts:
                 touched.append(connection)
             parts.append(first)
-            if body:
-                parts.append(body)
-            connection.size += len(first) + len(body)
+            if rest:
+                parts.append(rest)
+            connection.size += size
 
-    def _oversized(self, connection: Connection, what: str) -> None:
+    def _oversized(self, connection: Connection, head: Message, body: bytes) -> None:
         """A bug of ours, or the echo of a peer's absurdity: it costs that connection only, if others need us."""
-        reason = f"a frame over its bound was to be sent, {what}"
+        sizes = f"head {len(encode_head(head))}, body {len(body)} bytes"
+        reason = f"a frame over its bound was to be sent, {type(head).__name__}: {sizes}"
         if connection.number % 2 and not self._needed_by_others:
             raise LocalProtocolError(reason)
         log.error("a bug in Causeway: closed the connection of %s: %s", connection.remote, reason)
@@ -349,11 +362,9 @@ class MachineDriver:
 
     def _write(self) -> None:
         """One write per connection for everything the turn sent to it."""
-        touched = self._touched
-        if touched:
-            self._touched = []
-            for connection in touched:
-                connection.flush()
+        touched, self._touched = self._touched, []
+        for connection in touched:
+            connection.flush()
 
     def _close(self, close: Close) -> None:
         self._dialer.give_up(close.conn)

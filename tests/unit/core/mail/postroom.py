@@ -175,6 +175,9 @@ class Postroom:
     def hold(self, head: Deposit, size: int = 8) -> int | None:
         return self.mailbox.hold(head, body_of(head, size), self.now)
 
+    def relay(self, head: Deposit, size: int = 8) -> tuple[int, Deliver] | None:
+        return self.mailbox.relay(head, body_of(head, size), self.now, never)
+
     def store_passing(self) -> None:
         for batch in self.mailbox.unpass():
             self.append(self.mailbox.store_passed(batch, self.position), batch.count)
@@ -227,12 +230,12 @@ class Postroom:
         return expired
 
     def prepare(self, tx: TxPrepare, body: bytes = b"") -> list[Write]:
-        writes = self.mailbox.prepare(tx, body, self.position, self.now)
+        writes = self.mailbox.participant.prepare(tx, body, self.position, self.now)
         self.append(writes)
         return writes
 
     def decide(self, txid: TxId, committed: bool) -> Decided:
-        decided = self.mailbox.decide(txid, self.position, self.now, committed=committed)
+        decided = self.mailbox.participant.decide(txid, self.position, self.now, committed=committed)
         self.append(decided.writes, decided.span)
         return decided
 

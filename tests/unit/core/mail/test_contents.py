@@ -304,7 +304,7 @@ def test_locks_of_messages_behind_the_window_hold_when_they_come_in() -> None:
     room.crash()
     room.attach(credit=1000)
     assert drain(room) == [*range(1, 28), 30]
-    (txid,) = room.mailbox.prepared()
+    (txid,) = room.mailbox.participant.names()
     room.decide(txid, False)
     assert numbers(room.pump()) == [28, 29]
 
@@ -316,7 +316,7 @@ def test_a_decision_about_messages_behind_the_window_is_not_forgotten() -> None:
     room.prepare(transaction(settles=[(28, 29)]))
     room.commit()
     room.crash()
-    (txid,) = room.mailbox.prepared()
+    (txid,) = room.mailbox.participant.names()
     room.decide(txid, True)
     room.commit()
     room.crash()

@@ -33,7 +33,7 @@ def bodies(*sends: object) -> bytes:
 
 def prepared(room: Postroom, *sends: object, settles: tuple[tuple[int, int], ...] = (), **fields: int) -> None:
     part = transaction(sends=sends, settles=settles, **fields)  # type: ignore[arg-type]
-    assert room.mailbox.obstacle(part, len(bodies(*sends))) is None
+    assert room.mailbox.participant.obstacle(part, len(bodies(*sends))) is None
     assert room.prepare(part, bodies(*sends))
     room.commit()
 
@@ -55,7 +55,7 @@ def test_prepared_sends_are_invisible_until_they_commit() -> None:
     room.commit()
     assert ids(room.pump()) == [3, 1, 2]
     assert room.acknowledged == []
-    assert room.mailbox.prepared() == []
+    assert room.mailbox.participant.names() == []
 
 
 def test_aborted_sends_leave_nothing() -> None:
@@ -132,7 +132,7 @@ def test_a_part_in_doubt_survives_a_crash_with_its_locks() -> None:
     room.pump()
     prepared(room, send(1, 2, ttl=5 * SECOND), settles=((seq + 1, seq + 2),))
     room.crash()
-    assert room.mailbox.prepared() == [TX]
+    assert room.mailbox.participant.names() == [TX]
     room.attach()
     assert ids(room.pump()) == [1, 4]
     room.decide(TX, True)
@@ -151,11 +151,11 @@ def test_prepare_and_decide_are_idempotent() -> None:
     part, body = transaction(sends=[send(1, 2)]), bodies(send(1, 2))  # type: ignore[list-item]
     seq = room.position
     assert room.prepare(part, body)
-    assert room.mailbox.prepared_at(TX) == seq
+    assert room.mailbox.participant.prepared_at(TX) == seq
     assert room.prepare(part, body) == []
-    assert room.mailbox.obstacle(part, 1 << 60) is None
+    assert room.mailbox.participant.obstacle(part, 1 << 60) is None
     room.commit()
-    assert room.mailbox.prepared_at(TX) is None
+    assert room.mailbox.participant.prepared_at(TX) is None
     room.decide(TX, True)
     again = room.decide(TX, True)
     assert (again.writes, again.span) == ([], 0)
@@ -174,7 +174,7 @@ def test_an_echo_of_a_committed_transaction_is_not_held_again() -> None:
     assert room.prepare(part, body) == []
     room.crash()
     assert room.prepare(part, body) == []
-    assert room.mailbox.prepared() == []
+    assert room.mailbox.participant.names() == []
 
 
 def test_ids_that_another_transaction_stored_are_not_stored_twice() -> None:
@@ -206,12 +206,12 @@ def test_a_newer_attempt_replaces_an_older_one() -> None:
     room.pump()
     prepared(room, send(1), settles=((seq, seq + 1),))
     newer = transaction(attempt=2, settles=[(seq + 1, seq + 2)])
-    assert room.mailbox.obstacle(newer, 0) is None
+    assert room.mailbox.participant.obstacle(newer, 0) is None
     room.prepare(newer)
     room.commit()
-    assert room.mailbox.prepared() == [TxId("a", 1, 1, 2)]
+    assert room.mailbox.participant.names() == [TxId("a", 1, 1, 2)]
     older = transaction(attempt=1)
-    found = room.mailbox.obstacle(older, 0)
+    found = room.mailbox.participant.obstacle(older, 0)
     assert found is not None
     assert found[0] == Code.ABORTED
     assert room.prepare(older) == []
@@ -244,23 +244,23 @@ def test_obstacles_name_the_message() -> None:
         ((passing, passing), Code.NOT_READY, "passing"),
     ]
     for span, code, text in cases:
-        found = room.mailbox.obstacle(transaction(number=2, settles=[span]), 0)
+        found = room.mailbox.participant.obstacle(transaction(number=2, settles=[span]), 0)
         assert found is not None
         assert found[0] == code
         assert text in found[1]
-    full = room.mailbox.obstacle(transaction(number=2), 10_000)
+    full = room.mailbox.participant.obstacle(transaction(number=2), 10_000)
     assert full is not None
     assert full[0] == Code.MAILBOX_FULL
-    assert room.mailbox.obstacle(transaction(number=2, settles=[(seq + 1, seq + 2)]), 0) is None
+    assert room.mailbox.participant.obstacle(transaction(number=2, settles=[(seq + 1, seq + 2)]), 0) is None
 
 
 def test_sends_in_doubt_count_towards_the_bound_until_they_are_decided() -> None:
     room = Postroom(stored_bytes_max=2 * len(bodies(send(1))))
     one, two = transaction(number=2, sends=[send(2)]), transaction(number=2, sends=[send(2), send(3)])  # type: ignore[list-item]
     prepared(room, send(1))
-    assert room.mailbox.obstacle(one, len(bodies(send(2)))) is None
+    assert room.mailbox.participant.obstacle(one, len(bodies(send(2)))) is None
     for _ in range(2):
-        assert room.mailbox.obstacle(two, len(bodies(send(2), send(3)))) == (Code.MAILBOX_FULL, ANY)
+        assert room.mailbox.participant.obstacle(two, len(bodies(send(2), send(3)))) == (Code.MAILBOX_FULL, ANY)
         assert room.send(deposit(1, 3)).verdict == Verdict.FULL
         room.crash()
     room.decide(TX, False)
@@ -270,7 +270,7 @@ def test_sends_in_doubt_count_towards_the_bound_until_they_are_decided() -> None
 def test_new_attempt_takes_the_room_of_the_one_it_replaces() -> None:
     room = Postroom(stored_bytes_max=2 * len(bodies(send(1))))
     prepared(room, send(1), send(2))
-    assert room.mailbox.obstacle(transaction(number=2, sends=[send(3)]), len(bodies(send(3)))) is not None  # type: ignore[list-item]
+    assert room.mailbox.participant.obstacle(transaction(number=2, sends=[send(3)]), len(bodies(send(3)))) is not None  # type: ignore[list-item]
     prepared(room, send(1), send(2), attempt=2)
     assert room.send(deposit(1)).verdict == Verdict.FULL
     room.decide(TX._replace(attempt=2), True)
@@ -282,7 +282,7 @@ def test_messages_on_disk_only_cannot_be_locked_yet() -> None:
     room = Postroom(window_bytes=1)
     room.stored(1)
     seq = room.stored(2)
-    found = room.mailbox.obstacle(transaction(settles=[(seq, seq)]), 0)
+    found = room.mailbox.participant.obstacle(transaction(settles=[(seq, seq)]), 0)
     assert found is not None
     assert found[0] == Code.NOT_READY
 
@@ -328,8 +328,8 @@ def test_dead_letter_in_a_transaction_is_called_one() -> None:
     room.commit()
     part = transaction(number=2, settles=[(seq, seq + 1)])
     dead = (Code.BAD_FIELD, f"settles: message {seq} was given back too often and is a dead letter now; leave it out")
-    assert room.mailbox.obstacle(part, 0) == dead
+    assert room.mailbox.participant.obstacle(part, 0) == dead
     room.append(room.mailbox.settle_numbers([(seq, seq)]).writes)
     room.commit()
-    assert room.mailbox.obstacle(part, 0) == dead, "still, when the dead-letter mailbox has it"
-    assert room.mailbox.obstacle(transaction(number=2, settles=[(seq + 1, seq + 1)]), 0) is None
+    assert room.mailbox.participant.obstacle(part, 0) == dead, "still, when the dead-letter mailbox has it"
+    assert room.mailbox.participant.obstacle(transaction(number=2, settles=[(seq + 1, seq + 1)]), 0) is None

@@ -113,7 +113,7 @@ def test_aborted_part_leaves_nothing_and_frees_what_it_would_have_settled() -> N
     stage.commit()
     box = stage.office.boxes[stage.key]
     assert box.mailbox.statistics().stored_count == 1, "the message that was there"
-    assert box.mailbox.prepared() == []
+    assert box.mailbox.participant.names() == []
 
 
 def test_settlement_by_a_transaction_is_confirmed_to_the_sender_who_asked_for_it() -> None:

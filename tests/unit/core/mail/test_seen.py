@@ -131,7 +131,7 @@ def test_crowded_mailbox_refuses_new_streams_and_serves_those_it_knows() -> None
     part = transaction(sends=[deposit(1, stream=COMMITTED)])
     for _ in range(3):
         assert room.send(deposit(1, source="new")).verdict == Verdict.CROWDED
-        assert room.mailbox.obstacle(part, 0, room.now) == (Code.OVERLOADED, ANY)
+        assert room.mailbox.participant.obstacle(part, 0, room.now) == (Code.OVERLOADED, ANY)
     assert room.send(deposit(1, source="s0")).verdict == Verdict.DUPLICATE
     assert room.send(deposit(2, source="s0")).verdict == Verdict.NEW
     assert len(seen_rows(room)) == 4

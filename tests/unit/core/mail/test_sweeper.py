@@ -186,7 +186,7 @@ def test_locked_and_condemned_messages_stay_until_they_are_free() -> None:
     room.now += SECOND
     assert sweep(room) == [n for n in range(12, 31, 2) if n not in (14, 16, 18)]
     assert {14, 16} <= set(seen(room.browse()))
-    (txid,) = room.mailbox.prepared()
+    (txid,) = room.mailbox.participant.names()
     room.decide(txid, False)
     assert sweep(room) == []
     room.now += SWEEP_AGAIN

@@ -9,7 +9,7 @@ import pytest
 
 from causeway.core.effects import Close, Effects, Load, Pause, Persist, Send
 from causeway.core.events import Closed, DriverEvent, Loaded, Opened, Persisted, Received
-from causeway.core.messages import Ping, Pong
+from causeway.core.messages import Message, Ping, Pong
 from causeway.drivers.aio import machine as machine_module
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.machine import MachineDriver
@@ -158,13 +158,13 @@ async def test_all_sends_of_a_turn_to_a_connection_are_one_write() -> None:
 
 async def test_head_that_goes_to_several_connections_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[object] = []
-    original = machine_module.encode_head
+    original = machine_module.in_parts
 
-    def encode(head: object) -> bytes:
+    def encode(head: Message, body: bytes) -> tuple[bytes, bytes, int]:
         encoded.append(head)
-        return original(head)
+        return original(head, body)
 
-    monkeypatch.setattr(machine_module, "encode_head", encode)
+    monkeypatch.setattr(machine_module, "in_parts", encode)
     pong, body = Pong(5), b"body"
 
     def rule(event: DriverEvent, effects: Effects) -> None:

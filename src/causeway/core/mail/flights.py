@@ -1,0 +1,80 @@
+"""Express messages on the short way: handed straight to the only consumer there is, kept as they came until settled.
+
+Owns: what such a message needs to become an ordinary batch. Almost none ever does: the next thing that happens to it is
+its settlement. Whatever else happens to the mailbox, all of them `land` first, so nobody else knows of this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from causeway.core.mail.batches import Batch
+from causeway.core.mail.consumers import Consumer
+from causeway.core.mail.contents import Contents
+from causeway.core.mail.rows import StoredBatch
+from causeway.core.messages import Deposit
+from causeway.types import Instant, Span
+
+
+class Flight(msgspec.Struct, frozen=True, gc=False):
+    """A batch on its way to the consumer that is to settle it."""
+
+    count: int
+    consumer: Consumer
+    deposit: Deposit
+    body: bytes
+    at: Instant
+
+
+class Flights:
+    """All flights of one mailbox, by the number of their first message."""
+
+    __slots__ = ("_contents", "all")
+
+    def __init__(self, contents: Contents) -> None:
+        self._contents = contents
+        self.all: dict[int, Flight] = {}
+
+    def begin(self, number: int, flight: Flight) -> None:
+        """A batch leaves; it counts as held by its consumer."""
+        count = flight.count
+        flight.consumer.unsettled += count
+        self._contents.volatile_count += count
+        self._contents.volatile_bytes += len(flight.body)
+        self.all[number] = flight
+
+    def settle(self, spans: Sequence[Span]) -> bool:
+        """Settle these numbers if all of them are flights, each to its end; otherwise nothing happens."""
+        flights = self.all
+        ended: list[int] = []
+        for first, last in spans:
+            number = first
+            while number <= last:
+                flight = flights.get(number)
+                if flight is None or number + flight.count > last + 1:
+                    return False
+                ended.append(number)
+                number += flight.count
+        for number in ended:
+            self._end(flights.pop(number))
+        return True
+
+    def land(self) -> None:
+        """All become ordinary batches, held by their consumers."""
+        if not self.all:
+            return
+        contents = self._contents
+        flights, self.all = self.all, {}
+        for number, flight in flights.items():
+            self._end(flight)
+            d = flight.deposit
+            whose = (d.source, d.incarnation, d.stream, d.first, d.count, d.flags, d.priority)
+            batch = Batch(StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body), stored=False)
+            contents.hold_for(batch, flight.consumer)
+
+    def _end(self, flight: Flight) -> None:
+        flight.consumer.unsettled -= flight.count
+        self._contents.volatile_count -= flight.count
+        self._contents.volatile_bytes -= len(flight.body)

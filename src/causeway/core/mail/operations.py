@@ -1,0 +1,75 @@
+"""What a mailbox writes becomes operations of its group, and what follows when they are on all copies.
+
+Owns: the bond between an operation and those who wait for it. Must not know: consumers, replication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from causeway.core.machine import Turn
+from causeway.core.mail.box import Box, Done
+from causeway.core.mail.replies import Replies
+from causeway.core.mail.tracer import Tracer
+from causeway.core.messages import Deposit
+from causeway.core.ports import Groups
+from causeway.store.base import Write
+from causeway.trace import Step
+
+
+class Operations:
+    """The operations of all owned mailboxes."""
+
+    def __init__(self, groups: Groups, replies: Replies, tracer: Tracer) -> None:
+        self._groups = groups
+        self._replies = replies
+        self._tracer = tracer
+
+    def append(self, turn: Turn, box: Box, writes: Sequence[Write], span: int, done: Done | None) -> None:
+        """One operation that takes `span` numbers; `done` when it is on all copies."""
+        group = box.mailbox.key
+        seq = self._groups.position(group)
+        ticket = self._groups.append(turn, group, writes, span)
+        box.done[ticket] = (seq, done)
+
+    def write(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:
+        """Append when there is something durable to say, else go on at once."""
+        if writes:
+            self.append(turn, box, writes, 1, done)
+        elif done is not None:
+            done(turn)
+
+    def store(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
+        """A batch, behind everything that came before it; acknowledged when it is on all copies."""
+        self.store_passing(turn, box)
+        seq = self._groups.position(box.mailbox.key)
+        writes = box.mailbox.store(head, body, seq, turn.now, skip)
+        box.senders.setdefault(seq, []).append(head)
+        self.append(turn, box, writes, head.count - skip, None)
+
+    def store_passing(self, turn: Turn, box: Box) -> None:
+        """What was let through and not settled yet goes into the group, in order, before anything newer."""
+        for batch in box.mailbox.unpass():
+            seq = self._groups.position(box.mailbox.key)
+            writes = box.mailbox.store_passed(batch, seq)
+            waiting = box.senders.pop(batch.seq, [])
+            box.senders.setdefault(seq, []).extend(waiting)
+            self.append(turn, box, writes, batch.count, None)
+
+    def on_committed(self, turn: Turn, box: Box, ticket: int) -> None:
+        """An operation is on all copies: acknowledge, and do what waited for it."""
+        entry = box.done.pop(ticket, None)
+        if entry is None:
+            return
+        seq, done = entry
+        batch = box.mailbox.committed(seq)
+        heads = box.senders.pop(seq, ())
+        for head in heads:
+            self._replies.accept(turn, head)
+        if batch is not None:
+            self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch)
+            if not heads:
+                # It passed first, and part of it was settled on the way: whoever waits waits for what is left.
+                self._replies.accept_batch(turn, box.mailbox.name, batch)
+        if done is not None:
+            done(turn)
