@@ -197,7 +197,7 @@ def setting_table() -> str:
 def setting(annotation: str, value: object) -> str:
     """A default as people read it: durations in milliseconds."""
     if annotation == "Duration" and isinstance(value, int):
-        return f"{value // 1_000_000:,} ms"
+        return f"{value // 1_000_000:,} ms" if value >= 1_000_000 else f"{value // 1_000:,} us"
     if isinstance(value, int) and not isinstance(value, bool) and value > 4096:
         return amount("BYTES", value)
     return f"`{value!r}`"

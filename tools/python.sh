@@ -15,23 +15,28 @@ sys.exit(sys.prefix != "/usr" and "--enable-optimizations" not in (sysconfig.get
         >/dev/null 2>&1
 }
 
+# Every one on PATH; or the one that was named, and no other.
+candidates() {
+    if [ -n "${PYTHON:-}" ]; then command -v "$PYTHON"; else type -aP $NAMES; fi
+}
+
 find_python() {
     local path first=
     # The name alone proves nothing: a version manager's stub answers to it and then refuses to run.
-    for path in $(type -aP ${PYTHON:-$NAMES}); do
+    while IFS= read -r path; do
         fits "$path" || continue
         [ -n "$first" ] || first=$path
         if optimised "$path"; then
             first=$path
             break
         fi
-    done
+    done < <(candidates)
     [ -n "$first" ] && echo "$first"
 }
 
 find_python && exit 0
 
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if [ -z "${PYTHON:-}" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
     echo "No usable Python >= 3.11 found; installing python3 and python3-venv with apt-get." >&2
     { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends python3 python3-venv; } >&2
     find_python && exit 0
@@ -39,7 +44,7 @@ fi
 
 {
     echo "Causeway needs Python 3.11 or newer with the modules venv and ensurepip. Found:"
-    for name in ${PYTHON:-} $NAMES; do
+    for name in ${PYTHON:-$NAMES}; do
         if ! command -v "$name" >/dev/null 2>&1; then
             echo "  $name: not on PATH"
         elif ! version=$("$name" -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null); then

@@ -21,6 +21,7 @@ TIMING_MAX: Final[Duration] = 3600 * SECOND
 """Of any time a broker waits for others: longer is a mistake in the unit."""
 
 ALERT_MAX: Final[Duration] = 10 * MILLISECOND
+"""Who answers later than that is asleep too."""
 
 
 class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """First wait before an unanswered message is sent again; doubles up to 8 times this."""
     migrate_after: Duration = 1 * SECOND
     """How long the ring must prefer another group before a mailbox moves there."""
-    alert: Duration = 400 * MICROSECOND
+    alert: Duration = 500 * MICROSECOND
     """So long after a message a broker looks for the next one before it sleeps, if its core is free and answers have
     come that fast before; 0 for never. Shorter round trips for processor time that nobody wants."""
     mailboxes_max: int = MAILBOXES_MAX

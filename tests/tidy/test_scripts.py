@@ -87,6 +87,17 @@ def test_python_built_with_optimisation_is_preferred(bare_path: Path) -> None:
     assert run("python.sh", bare_path).stdout.strip() == str(bare_path / "python3.12")
 
 
+def test_named_python_is_taken_or_refused_by_its_name(bare_path: Path) -> None:
+    fake(bare_path, "python3.12", "exit 0")
+    (bare_path / "a b").mkdir()
+    named = fake(bare_path / "a b", "mine", 'case "$2" in *sysconfig*) exit 1;; esac')
+    assert run("python.sh", bare_path, PYTHON=str(named)).stdout.strip() == str(named)
+    found = run("python.sh", bare_path, PYTHON="python9")
+    assert found.returncode == 1
+    assert "python9: not on PATH" in found.stderr
+    assert "python3.12" not in found.stderr
+
+
 def test_missing_python_is_named_with_what_to_install(bare_path: Path) -> None:
     fake(bare_path, "python3", 'case "$2" in *print*) echo 3.9.1;; *) exit 1;; esac')
     found = run("python.sh", bare_path)

@@ -72,16 +72,9 @@ class Fates:
 
     def sent_off(self, batch: SentBatch) -> None:
         """A batch that nobody answers is on its way: that is all there is to know of it."""
-        batch.accepted = count = batch.count
-        batch.stored = [(batch.first, batch.first + count - 1)]
-        if batch.lane.flags & _CONFIRM:
-            self._resolve(batch)
-            return
-        batch.resolved = True
-        batch.body = b""
-        self.count -= count
-        self.bytes -= batch.size
-        self.resolved.append(batch)
+        batch.accepted = batch.count
+        batch.stored = [(batch.first, batch.last)]
+        self._resolve(batch)
 
     def confirm(self, stream: SentStream, first: int, last: int) -> None:
         """The application settled these ids."""

@@ -77,6 +77,8 @@ class Host:
         # An incarnation names one life of an application; 53 bits survive every JSON reader.
         self.session = Session(config, rng.getrandbits(53) | 1, rng)
         self.session.use_tickets(ticket, self)
+        self.next_deadline = self.session.next_deadline
+        """One read, so it needs no lock."""
         self.make_ticket = ticket
         self.lanes = self.session.lanes
         self.append = self.session.append
@@ -113,10 +115,6 @@ class Host:
             if self._conditions:
                 self._check_conditions()
             return effects
-
-    def next_deadline(self) -> Instant | None:
-        """The session's; one read, so it needs no lock."""
-        return self.session.next_deadline()
 
     # For callers -----------------------------------------------------------------------------------------------
     def wake(self) -> None:

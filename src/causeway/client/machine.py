@@ -130,7 +130,15 @@ class SessionMachine:
         if consumers.dirty or keeper is not None:
             self._collect(turn)
         for event in events:
-            self._on_event(turn, event)
+            if type(event) is Received:
+                link = links.find(event.conn)
+                if link is not None:
+                    link.heard_at = now
+                    self._on_received(turn, link, event.head, event.body)
+            else:
+                self._on_event(turn, event)
+            if links.ups or links.downs:
+                self._pass_on_links(turn)
         if now >= self._alarm.at:
             self._fire(turn)
             self._alarm.renew()
@@ -162,7 +170,8 @@ class SessionMachine:
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
-        return self._alarm.next if self.error is None else None
+        at = self._alarm.at
+        return at if at != NEVER and self.error is None else None
 
     def outcomes(self) -> list[Outcome]:
         """What the application must hear since the last call."""
@@ -185,11 +194,6 @@ class SessionMachine:
 
     def _on_event(self, turn: Turn, event: DriverEvent) -> None:
         match event:
-            case Received():
-                link = self._links.find(event.conn)
-                if link is not None:
-                    link.heard_at = turn.now
-                    self._on_received(turn, link, event.head, event.body)
             case Opened():
                 self._links.on_opened(turn, event.conn)
             case Closed():
@@ -206,8 +210,6 @@ class SessionMachine:
                     self._become_open(turn)
             case _:
                 raise LocalProtocolError(f"a session knows no {type(event).__name__}")
-        if self._links.ups or self._links.downs:
-            self._pass_on_links(turn)
 
     def _on_received(self, turn: Turn, link: Uplink, head: Message, body: bytes) -> None:
         try:

@@ -17,7 +17,6 @@ from causeway.client.links import Uplink
 from causeway.client.message import Headers, check_size, to_bytes, with_headers
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
-from causeway.core.effects import Send
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
@@ -245,7 +244,7 @@ class Streams:
         head = Deposit(
             source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, flags, priority, left
         )
-        turn.effects.sends.append(Send(link.conn, head, batch.body))
+        turn.send(link.conn, head, batch.body)
         return True
 
     # Answers ---------------------------------------------------------------------------------------------------

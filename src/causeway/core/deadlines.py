@@ -21,7 +21,8 @@ class Alarm:
     """When any timer of a machine may be due: never later than the earliest, sometimes earlier.
 
     Timers are set far more often than they fire, and every turn asks for the next deadline. So a new timer only lowers
-    `at`, one that is cancelled leaves it alone, and the parts are asked again when that instant has come.
+    `at`, one that is cancelled leaves it alone, and the parts are asked again when that instant has come. With nothing set it
+    is NEVER.
     """
 
     __slots__ = ("_sources", "at")
@@ -42,11 +43,6 @@ class Alarm:
     def renew(self) -> None:
         """What was due has been seen to: the earliest of what is left."""
         self.at = min((due for source in self._sources if (due := source()) is not None), default=NEVER)
-
-    @property
-    def next(self) -> Instant | None:
-        """What a machine answers to `next_deadline`."""
-        return None if self.at == NEVER else self.at
 
 
 class Deadlines(Generic[What]):

@@ -13,7 +13,7 @@ from typing import get_args
 import msgspec
 
 from causeway.config import BrokerConfig
-from causeway.core.deadlines import Alarm
+from causeway.core.deadlines import NEVER, Alarm
 from causeway.core.effects import Effects, Load
 from causeway.core.events import (
     ClientGone,
@@ -136,7 +136,8 @@ class Node:
         """When to be called again if nothing happens before."""
         if not self._recovered:
             return None if self._started else 0
-        return self._alarm.next
+        at = self._alarm.at
+        return at if at != NEVER else None
 
     # Routing ---------------------------------------------------------------------------------------------------
     def _on_event(self, turn: Turn, event: DriverEvent) -> None:

@@ -1,6 +1,6 @@
 """`--set FIELD=VALUE`: settings of a broker that have no flag of their own.
 
-Owns: which fields these are, and how their values are written: times with ms or s, bytes also with KiB, MiB or GiB.
+Owns: which fields these are, and how their values are written: times with us, ms or s, bytes also with KiB, MiB or GiB.
 Must not know: what a setting does. Whether values fit each other is said by BrokerConfig.check.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from causeway.config import BrokerConfig
 from causeway.errors import ConfigError
 from causeway.limits import KIB, MIB
-from causeway.types import MILLISECOND, SECOND
+from causeway.types import MICROSECOND, MILLISECOND, SECOND
 
 _FLAGS: Final = ("name", "host", "port", "seeds", "founder", "durability", "copies")
 """Fields that have a flag."""
@@ -28,12 +28,12 @@ FIELDS: Final = tuple(
 """What may be set, in the order of BrokerConfig."""
 
 _UNITS: Final[Mapping[str, Mapping[str, int]]] = {
-    "time": {"ms": MILLISECOND, "s": SECOND},
+    "time": {"us": MICROSECOND, "ms": MILLISECOND, "s": SECOND},
     "bytes": {"": 1, "KiB": KIB, "MiB": MIB, "GiB": 1024 * MIB},
     "number": {"": 1},
 }
 _FORMS: Final[Mapping[str, str]] = {
-    "time": "must be a whole number with its unit, ms or s, for example 250ms",
+    "time": "must be a whole number with its unit, us, ms or s, for example 250ms",
     "bytes": "must be a whole number of bytes, or one with KiB, MiB or GiB, for example 64MiB",
     "number": "must be a whole number",
 }

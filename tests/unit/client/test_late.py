@@ -22,7 +22,7 @@ def test_few_settlements_wait_until_they_are_due() -> None:
     late, consumer = LateSettles(alarm), reader()
     late.note(consumer, 1)
     assert late.pressing(0) == []
-    assert alarm.next == LATE
+    assert alarm.at == LATE
     late.note(consumer, 1)
     assert late.pressing(LATE - 1) == []
     assert late.pressing(LATE) == [consumer]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.deadlines import NEVER, Alarm, Deadlines
 
 
 def test_setting_again_replaces_and_cancelling_forgets() -> None:
@@ -33,14 +33,14 @@ def test_alarm_of_several_parts_rings_for_the_earliest_and_is_exact_after_it_was
     one: Deadlines[str] = Deadlines(alarm)
     other: Deadlines[str] = Deadlines(alarm)
     alarm.renew()
-    assert alarm.next is None
+    assert alarm.at == NEVER
     one.set("a", 50)
     other.set("b", 40)
-    assert alarm.next == 40
+    assert alarm.at == 40
     other.cancel("b")
-    assert alarm.next == 40, "early is allowed, and costs one look"
+    assert alarm.at == 40, "early is allowed, and costs one look"
     alarm.renew()
-    assert alarm.next == 50
+    assert alarm.at == 50
 
 
 @given(st.lists(st.tuples(st.sampled_from(["set", "cancel", "pop", "renew"]), st.integers(0, 3), st.integers(0, 99))))
@@ -59,4 +59,4 @@ def test_alarm_is_never_later_than_a_timer(steps: list[tuple[str, int, int]]) ->
         else:
             alarm.renew()
         due = [instant for each in parts if (instant := each.next()) is not None]
-        assert not due or (alarm.next is not None and alarm.next <= min(due))
+        assert not due or alarm.at <= min(due)

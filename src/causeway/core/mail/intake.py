@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import Admission, Verdict
-from causeway.core.mail.batches import DONE, PRIORITY_COUNT, READY, Batch
+from causeway.core.mail.batches import DONE, READY, Batch
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.rows import PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
@@ -156,7 +156,7 @@ class Intake:
                 send.first,
                 send.count,
                 send.flags,
-                _priority(send.priority),
+                send.priority,
                 send.expires,
                 now,
                 origin,
@@ -271,7 +271,7 @@ class Intake:
             deposit.first + skip,
             count,
             deposit.flags,
-            _priority(deposit.priority),
+            deposit.priority,
             now + deposit.ttl if deposit.ttl > 0 else 0,
             now,
             deposit.origin,
@@ -285,8 +285,8 @@ class Intake:
         return batch
 
     # In memory only --------------------------------------------------------------------------------------------
-    def pass_by(self, deposit: Deposit, size: int, now: Instant) -> int | None:
-        """Number an express batch that is not kept here, if it is the next of who sent last and would fit."""
+    def number_flight(self, deposit: Deposit, size: int, now: Instant) -> int | None:
+        """Take in an express batch that is not kept here, if it is new, from who sent last, and would fit."""
         stream = self.seen.find(deposit.source, deposit.incarnation, deposit.stream)
         first = deposit.first
         if stream is None or stream is not self.seen.latest or first <= stream.ids.high or self._overflows(size):
@@ -370,10 +370,6 @@ class Intake:
         writes.append(Put(self._group, stream.key, seq, encode(stream.safe_row(self._ever))))
         self._wait(seq, [batch])
         return writes
-
-
-def _priority(value: int) -> int:
-    return min(max(value, 0), PRIORITY_COUNT - 1)
 
 
 def _strike(batch: Batch, stream: AdmittedStream) -> None:

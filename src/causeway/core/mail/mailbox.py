@@ -2,9 +2,9 @@
 
 Owns: the whole state of one mailbox. Must not know: connections beyond a number, replication, other mailboxes.
 
-What moves it: batches (`admit`, then `store` or `hold`), confirmations of the group (`committed`), consumers
-(`attach`, `settle`, `give_back`, `detach`), transactions (`prepare`, `decide`), time (`expire`) and its own rows
-(`restore`, `page_in`). Writes that a method answers form ONE operation of the group and take one number unless said
+What moves it: batches (`admit`, then `store` or `hold`, or `relay`), confirmations of the group (`committed`), readers
+(`attach`, `settle`, `give_back`, `detach`), transactions (`participant`), time (`expire`) and its own rows (`restore`,
+`page_in`). Writes that a method answers form ONE operation of the group and take one number unless said
 otherwise; the next operation must be appended after them. A mailbox whose group was lost is thrown away.
 
 Order: messages are delivered by priority, then in the order they were committed; priority is honoured among the
@@ -33,7 +33,7 @@ from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.pump import pump
+from causeway.core.mail.pump import Handed, pump
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
 from causeway.core.mail.sweeper import Sweeper
@@ -88,13 +88,13 @@ class Mailbox:
 
     @property
     def participant(self) -> Participant:
-        """Its part in transactions."""
+        """Its part in transactions; to be asked for anew for every use."""
         self._flights.land()
         return self._participant
 
     @property
     def browser(self) -> Browser:
-        """Looks that change nothing."""
+        """Looks that change nothing; to be asked for anew for every use."""
         self._flights.land()
         return self._browser
 
@@ -102,8 +102,8 @@ class Mailbox:
     def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
         """Rebuild a new mailbox from its rows: all that are not batches, and the batches below `next`.
 
-        Whatever is found may have been delivered before. Afterwards `prepared()` and `condemned()` say what to ask
-        and to send again, and `next_expiry()` whether rows are to be tidied.
+        Whatever is found may have been delivered before. Afterwards `participant.names()` and `condemned()` say what
+        to ask and to send again, and `next_expiry()` whether rows are to be tidied.
         """
         parsed = parse(rows)
         for number, marks in parsed.marks:
@@ -210,7 +210,7 @@ class Mailbox:
             or clogged(consumer.conn)
         ):
             return None
-        number = self._intake.pass_by(deposit, len(body), now)
+        number = self._intake.number_flight(deposit, len(body), now)
         if number is None:
             return None
         self._flights.begin(number, Flight(count, consumer, deposit, body, now))
@@ -265,7 +265,7 @@ class Mailbox:
         """(conn, consumer) of all, in the order they attached."""
         return self._consumers.names()
 
-    def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[tuple[int, Deliver, bytes]]:
+    def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[Handed]:
         """Everything deliverable now, in order: connection, head, body."""
         return pump(self.name, self._contents, self._consumers, now, clogged)
 
@@ -274,17 +274,18 @@ class Mailbox:
 
         Numbers that are unknown or settled are ignored, those condemned or locked by a transaction as well, by name.
         """
+        spans = disjoint(spans)
         if self._flights.all and self._flights.settle(spans):
             return Settlement([], [])
         return self._settle(spans, OPEN)
 
     def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
         """The dead-letter mailbox has these condemned messages."""
-        return self._settle(spans, DEAD)
+        return self._settle(disjoint(spans), DEAD)
 
     def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
         self._flights.land()
-        spans, tally = disjoint(spans), Tally()
+        tally = Tally()
         dead, locked = self._contents.beyond(spans, locks=len(self._participant) > 0) if mask == OPEN else ([], [])
         self._contents.settle(spans, mask, tally)
         return Settlement(self._flush(tally), tally.pieces, dead, locked)

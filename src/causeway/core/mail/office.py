@@ -115,7 +115,7 @@ class Office:
             return False
         mailbox = box.mailbox
         if head.stream == ServiceClass.EXPRESS:
-            if not (head.flags or box.gone or box.buried) and self._relay(turn, mailbox, head, body):
+            if not (box.gone or box.buried) and self._relay(turn, mailbox, head, body):
                 return True
             number = mailbox.hold(head, body, turn.now)
             if number is None:

@@ -15,10 +15,11 @@ from typing import Final
 from causeway.types import MICROSECOND, Duration
 
 TRUST_MAX: Final = 8
-"""So many vain vigils in a row end them."""
+TRUST_AT_FIRST: Final = 4
+"""So many vain vigils in a row end them; each that was rewarded earns one more."""
 
 RETRY_AFTER: Final = 32
-"""Without trust, one in so many arrivals is given a try."""
+"""Without trust, so many arrivals pass before one is given a try."""
 
 WANTED: Final[Duration] = 50 * MICROSECOND
 """Giving way took so long: somebody else has work for this core."""
@@ -37,7 +38,7 @@ class Alertness:
         """A vigil is on."""
         self._rewarded = False
         """Something came during this vigil."""
-        self._trust = TRUST_MAX // 2
+        self._trust = TRUST_AT_FIRST
         self._untried = 0
 
     def heard(self) -> None:

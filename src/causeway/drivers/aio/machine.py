@@ -43,7 +43,7 @@ from causeway.wire.codec import encode_head, in_parts
 log: Final = logging.getLogger("causeway.driver")
 
 TURN_IDLE: Final[Duration] = MILLISECOND
-"""Without a turn for so long, nothing else is likely to be sent along in this loop iteration."""
+"""Without a write for so long, nothing else is likely to be sent along in this loop iteration."""
 
 Answer = Callable[[Connection, Message], None]
 """Answers a message in the machine's stead; called before the machine hears of anything that came with it."""
@@ -85,7 +85,9 @@ class MachineDriver:
         self._touched: list[Connection] = []
         self._events: list[DriverEvent] = []
         self._running = False
-        self._last_turn: Instant = 0
+        self._now: Instant = 0
+        self._last_write: Instant = 0
+        """When the last turn began, and the last one that wrote."""
         self._scheduled = False
         """`_breathe` will run at the end of this loop iteration."""
         self._wanted = False
@@ -110,9 +112,9 @@ class MachineDriver:
         self._schedule()
 
     def prompt(self) -> None:
-        """As `wake`, but at once when the machine has been idle: the first word of a conversation need not wait for
-        company, while whoever says much says it in few turns."""
-        if self._scheduled or self._running or self._stopped or self.clock.now() - self._last_turn < TURN_IDLE:
+        """As `wake`, but at once when the machine has said nothing for a while: the first word of a conversation need
+        not wait for company, while whoever says much says it in few turns."""
+        if self._running or self._stopped or self.clock.now() - self._last_write < TURN_IDLE:
             self.wake()
         else:
             self._wake(())
@@ -260,17 +262,17 @@ class MachineDriver:
     def _wake(self, events: Sequence[DriverEvent]) -> None:
         if self._stopped:
             return
-        machine = self._machine
         self._running = True
         try:
-            self.turns += 1
-            self._last_turn = now = self.clock.now()
-            self._perform(machine.handle(events, now))
-            if self._events:
-                self._go_on()
+            self._turn(events)
+            for _ in range(TURNS_IN_A_ROW_MAX - 1):
+                if not self._events:
+                    break
+                events, self._events = self._events, []
+                self._turn(events)
             if self._touched:
                 self._write()
-            self._timer.arm(machine.next_deadline())
+            self._timer.arm(self._machine.next_deadline())
         except Exception as error:
             self._crash(error)
             return
@@ -281,15 +283,10 @@ class MachineDriver:
         if self._on_turn is not None:
             self._on_turn()
 
-    def _go_on(self) -> None:
-        """What the effects of a turn caused has turns of its own, a few in a row."""
-        for _ in range(TURNS_IN_A_ROW_MAX - 1):
-            events, self._events = self._events, []
-            self.turns += 1
-            self._last_turn = now = self.clock.now()
-            self._perform(self._machine.handle(events, now))
-            if not self._events:
-                break
+    def _turn(self, events: Sequence[DriverEvent]) -> None:
+        self.turns += 1
+        self._now = now = self.clock.now()
+        self._perform(self._machine.handle(events, now))
 
     def _perform(self, effects: Effects) -> None:
         """Everything the machine asked for, in the order of the fields of Effects."""
@@ -362,6 +359,7 @@ class MachineDriver:
 
     def _write(self) -> None:
         """One write per connection for everything the turn sent to it."""
+        self._last_write = self._now
         touched, self._touched = self._touched, []
         for connection in touched:
             connection.flush()

@@ -60,6 +60,27 @@ def test_each_reason_for_the_ordinary_way(room: Postroom) -> None:
     assert room.relay(express(3)) is None, "something waits before it"
 
 
+def test_no_way_past_the_bound_of_memory_or_what_lies_on_disk(room: Postroom) -> None:
+    small = Postroom(volatile_bytes_max=100)
+    small.attach(credit=100)
+    small.hold(express(1))
+    small.pump()
+    assert small.relay(express(2), size=200) is None, "memory is full"
+    room.hold(express(1, source="other"))
+    room.pump()
+    assert room.relay(express(2)) is None, "somebody else sent last"
+    room.hold(express(2))
+    room.pump()
+    assert room.relay(express(3)) is not None
+
+
+def test_overlapping_spans_settle_once(room: Postroom) -> None:
+    one, two = relay(room, 2).seq, relay(room, 3, 2).seq
+    room.settle((one, one), (one, one), (two, two + 1), (two + 1, two + 1))
+    assert room.mailbox.empty()
+    assert room.mailbox.statistics().unsettled == 0
+
+
 def test_duplicates_of_relayed_messages_are_known(room: Postroom) -> None:
     relay(room, 2, 3)
     assert room.hold(express(3)) == 0

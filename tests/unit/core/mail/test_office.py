@@ -224,6 +224,24 @@ def test_messages_of_a_consumer_that_vanished_while_nothing_may_be_written_wait_
     assert not stage.office.boxes[KEY].gone
 
 
+def test_express_goes_at_once_to_who_is_there_and_never_to_who_has_vanished() -> None:
+    stage = Stage()
+    attach(stage.office)
+    stage.deposit(deposit(1, stream=EXPRESS, flags=0))
+    stage.flush()
+    turn = at()
+    head = deposit(2, stream=EXPRESS, flags=0)
+    assert stage.office.deposit(turn, KEY, head, body_of(head))
+    assert delivered(turn) == [2], "before the turn ends"
+    stage.groups.mine[KEY] = False
+    stage.office.on_client_gone(at(), CONN)
+    turn = at()
+    head = deposit(3, stream=EXPRESS, flags=0)
+    assert stage.office.deposit(turn, KEY, head, body_of(head))
+    assert delivered(turn) == []
+    assert delivered(stage.flush()) == []
+
+
 def test_consumer_that_leaves_gives_everything_back() -> None:
     stage = Stage()
     attach(stage.office)
