@@ -21,8 +21,8 @@ class Alarm:
     """When any timer of a machine may be due: never later than the earliest, sometimes earlier.
 
     Timers are set far more often than they fire, and every turn asks for the next deadline. So a new timer only lowers
-    `at`, one that is cancelled leaves it alone, and the parts are asked again when that instant has come. With nothing set it
-    is NEVER.
+    `at` (NEVER when none is set), one that is cancelled leaves it alone, and the parts are asked again when that
+    instant has come.
     """
 
     __slots__ = ("_sources", "at")
