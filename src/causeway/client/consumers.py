@@ -74,13 +74,15 @@ class MailReaders:
         while queue and len(shown) < limit:
             lot = queue[0]
             lot.handler = consumer.handler
-            consumer.held[lot.serial] = lot
             taken = lot.take(limit - len(shown))
             shown.extend(map(make, repeat(lot), taken))
             if lot.taken == lot.count:
                 queue.popleft()
             if accept:
-                self.accept(lot, taken.start, lot.taken - 1)
+                lot.low = lot.taken
+                self._pass_on(consumer, lot, len(taken))
+            if lot.low < lot.count:
+                consumer.held[lot.serial] = lot
         return shown
 
     def accept(self, lot: Lot, first: int, last: int) -> None:
@@ -90,15 +92,18 @@ class MailReaders:
         elif not lot.accept(first, last):
             return
         consumer = self._all.get(lot.consumer)
-        if consumer is None:
-            return
+        if consumer is not None:
+            if lot.low >= lot.count:
+                consumer.held.pop(lot.serial, None)
+            self._pass_on(consumer, lot, last - first + 1)
+
+    def _pass_on(self, consumer: MailReader, lot: Lot, count: int) -> None:
+        """So many more messages of a lot are accepted: somebody is to hear of it."""
         if not lot.dirty:
             lot.dirty = True
             consumer.dirty.append(lot)
-        if lot.low >= lot.count:
-            consumer.held.pop(lot.serial, None)
         if lot.stream == _EXPRESS and not self.keeping:
-            self.late.note(consumer, last - first + 1)
+            self.late.note(consumer, count)
         else:
             self.dirty[consumer.number] = consumer
 
