@@ -110,6 +110,10 @@ LOOK_BYTES: Final = 1 * MIB
 STATUS_ENTRIES_MAX: Final = 2_000
 """Mailboxes, clients or brokers in one status, which says how many it left out; mailboxes can be asked on."""
 
+STATUS_PAGES_MAX: Final = 500
+"""Answers put together for one status: ten times MAILBOXES_MAX; a broker whose status never ends is not heard for ever,
+and the status says how many mailboxes it left out."""
+
 MAILBOXES_MAX: Final = 100_000
 """Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
 

@@ -10,6 +10,7 @@ from causeway.client.errands import Errand
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
 from causeway.client.message import MessageId
+from causeway.client.pages import StatusPages
 from causeway.client.settings import Address
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -93,22 +94,32 @@ class BrowseInquiry(Inquiry):
 
 
 class StatusInquiry(Inquiry):
-    """What a broker says about itself: `result` is what its JSON holds."""
+    """What a broker says about itself, with all its mailboxes: `result` is what its JSON holds."""
 
-    __slots__ = ()
+    __slots__ = ("pages",)
+
+    def __init__(self, number: int, address: Address | None) -> None:
+        super().__init__(number, "", address)
+        self.pages = StatusPages()
 
     def ask(self, turn: Turn, link: Uplink) -> None:
-        """Ask this broker."""
-        turn.send(link.conn, StatusRequest(self.number))
+        """One page."""
+        turn.send(link.conn, StatusRequest(self.number, self.pages.after))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
-        """JSON to plain values."""
+        """Keep the page; ask for the next one until the end."""
         assert isinstance(head, StatusReply)
-        try:
-            self.result = msgspec.json.decode(body)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise RemoteProtocolError(Code.BAD_FRAME, f"status is not JSON: {error}") from error
-        return True
+        if self.link is None or not self.asked or head.after != self.pages.after:
+            return False  # of a broker we lost, or a page we have: the question was repeated before its answer came
+        if self.pages.add(body):
+            self.result = self.pages.report
+            return True
+        self.ask(turn, self.link)
+        return False
+
+    def on_lost(self, turn: Turn) -> None:
+        """Begin anew: another broker may be asked, and pages of two make no status."""
+        self.pages = StatusPages()
 
 
 class StoryInquiry(Inquiry):

@@ -201,8 +201,8 @@ class Session(SessionMachine):
         return self._inquire(BrowseInquiry(self._number(), mailbox, after, limit), timeout)
 
     def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
-        """What a broker (None: the one that takes our sends) says about itself."""
-        return self._inquire(StatusInquiry(self._number(), "", address), timeout)
+        """What a broker (None: the one that takes our sends) says about itself and all its mailboxes."""
+        return self._inquire(StatusInquiry(self._number(), address), timeout)
 
     def story(self, subject: MessageId, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
         """What a broker remembers of a message: a list of trace records."""

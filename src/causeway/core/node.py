@@ -178,7 +178,7 @@ class Node:
                 self._desk.on_client_message(turn, event)
             else:
                 report = msgspec.json.encode(self.statistics(event.head.after))
-                turn.send(event.conn, StatusReply(event.head.token), report)
+                turn.send(event.conn, StatusReply(event.head.token, event.head.after), report)
             return
         if type(event) is not Committed:
             self._news = True

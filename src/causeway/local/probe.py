@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.client.pages import StatusPages
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Goodbye,
@@ -34,8 +35,6 @@ from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
 PROBE_SECONDS_MAX: Final = 3.0
-PAGES_MAX: Final = 1_000
-"""Answers gathered for one status: more than a broker has mailboxes for; one that never ends is not heard for ever."""
 _READ_BYTES: Final = 65_536
 
 
@@ -78,22 +77,12 @@ class Probe:
 
     async def status(self, *, whole: bool = True) -> dict[str, Any]:
         """The broker's own statistics; not `whole`: only what one answer holds (the directory's group is in it)."""
-        report = await self._status("")
-        after, asked_on = report.get("next"), 0
-        while whole and isinstance(after, str) and asked_on < PAGES_MAX:
-            page = await self._status(after)
-            for part in ("groups", "mailboxes"):
-                report[part] = [*report.get(part, []), *page.get(part, [])]
-            report["groups_truncated"], report["next"] = page.get("groups_truncated", 0), page.get("next")
-            after, asked_on = page.get("next"), asked_on + 1
-        return report
-
-    async def _status(self, after: str) -> dict[str, Any]:
-        _reply, body = await self._ask(StatusRequest(1, after), StatusReply)
-        try:
-            return msgspec.json.decode(body, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
-            raise RemoteProtocolError(Code.BAD_FRAME, f"status of {self.address} is not JSON: {error}") from error
+        pages = StatusPages()
+        complete = False
+        while not complete:
+            _reply, body = await self._ask(StatusRequest(1, pages.after), StatusReply)
+            complete = pages.add(body) or not whole
+        return pages.report
 
     async def story(self, request: StoryRequest) -> list[TraceRecord]:
         """What the broker remembers of a message."""

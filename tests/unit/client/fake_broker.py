@@ -195,7 +195,7 @@ class FakeBroker:
             case Commit():
                 self._commit(session, head, body)
             case StatusRequest():
-                session.say(StatusReply(head.token), msgspec.json.encode({"broker": "fake"}))
+                session.say(StatusReply(head.token, head.after), msgspec.json.encode(self.status(head.after)))
             case StoryRequest():
                 record = TraceRecord(5, "fake", Step.STORED, head.source, 1, head.dest, head.stream, head.id, head.id)
                 session.say(StoryReply(head.token), msgspec.msgpack.encode([record]))
@@ -203,6 +203,14 @@ class FakeBroker:
                 session.say(Moved(head.mailbox, Peer(key_of("fake"), "fake", "127.0.0.1", self.port, 1)))
             case _:
                 pass
+
+    def status(self, after: str) -> dict[str, object]:
+        """One mailbox per page."""
+        behind = sorted(name for name in self.boxes if name > after)
+        entries = [{"name": name} for name in behind[:1]]
+        left_out = len(behind[1:])
+        following = behind[0] if left_out else None
+        return {"broker": "fake", "mailboxes": entries, "groups_truncated": left_out, "next": following}
 
     def _deposit(self, session: FakeSession, head: Deposit, body: bytes) -> None:
         self.ttls.append((head.dest, head.ttl))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from causeway.client import pages
 from causeway.client.inquiries import Inquiry
 from causeway.client.message import Delivery, MessageId
 from causeway.client.outcomes import InquiryDone
@@ -113,14 +114,66 @@ def test_status_comes_from_home(stage: Stage, home: str) -> None:
     assert inquiry.result == {"broker": "b1"}
 
 
-def test_status_that_is_not_json_costs_the_link_and_is_asked_again(stage: Stage, home: str) -> None:
+@pytest.mark.parametrize("nonsense", [b"{", b"[]", b'{"groups":1}', b'{"mailboxes":null}'])
+def test_status_that_is_nonsense_costs_the_link_and_is_asked_again(stage: Stage, home: str, nonsense: bytes) -> None:
     inquiry = stage.session.status()
     stage.turn()
-    stage.receive(home, StatusReply(stage.said(StatusRequest)[0].token), b"{")
+    stage.receive(home, StatusReply(stage.said(StatusRequest)[0].token), nonsense)
     assert len(stage.closes) == 1
     other = stage.open()
     stage.receive(other, StatusReply(stage.said(StatusRequest, other)[0].token), b"{}")
     assert inquiry.result == {}
+
+
+def status_page(names: list[str], left_out: int) -> bytes:
+    entries = [{"name": name} for name in names]
+    following = names[-1] if left_out else None
+    page = {"broker": "b1", "groups": entries, "mailboxes": entries, "groups_truncated": left_out, "next": following}
+    return msgspec.json.encode(page)
+
+
+def names_of(inquiry: Inquiry) -> list[str]:
+    assert inquiry.result["groups"] == inquiry.result["mailboxes"]
+    return [entry["name"] for entry in inquiry.result["mailboxes"]]
+
+
+def test_status_has_the_mailboxes_of_all_pages(stage: Stage, home: str) -> None:
+    inquiry = stage.session.status()
+    stage.turn()
+    (asked,) = stage.said(StatusRequest, home)
+    stage.receive(home, StatusReply(asked.token), status_page(["a", "b"], 1))
+    assert not inquiry.done
+    stage.receive(home, StatusReply(asked.token), status_page(["a", "b"], 1))  # it was asked twice
+    assert [said.after for said in stage.said(StatusRequest, home)] == ["", "b"]
+    stage.receive(home, StatusReply(asked.token, "b"), status_page(["c"], 0))
+    assert names_of(inquiry) == ["a", "b", "c"]
+    assert (inquiry.result["groups_truncated"], inquiry.result["next"]) == (0, None)
+
+
+def test_status_is_of_one_broker_only(stage: Stage, home: str) -> None:
+    inquiry = stage.session.status()
+    stage.turn()
+    (asked,) = stage.said(StatusRequest, home)
+    stage.receive(home, StatusReply(asked.token), status_page(["a", "b"], 1))
+    stage.cut(home)
+    other = stage.open()
+    assert [said.after for said in stage.said(StatusRequest, other)] == [""]
+    stage.receive(other, StatusReply(asked.token), status_page(["b", "c"], 0))
+    assert names_of(inquiry) == ["b", "c"]
+
+
+def test_status_that_never_ends_is_cut_short_and_says_so(
+    stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "STATUS_PAGES_MAX", 2)
+    inquiry = stage.session.status()
+    stage.turn()
+    (asked,) = stage.said(StatusRequest, home)
+    stage.receive(home, StatusReply(asked.token), status_page(["a"], 7))
+    stage.receive(home, StatusReply(asked.token, "a"), status_page(["b"], 6))
+    assert inquiry.done
+    assert names_of(inquiry) == ["a", "b"]
+    assert (inquiry.result["groups_truncated"], inquiry.result["next"]) == (6, "b")
 
 
 def test_story_is_asked_at_the_named_broker(stage: Stage, home: str) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 import msgspec
 import pytest
 
+from causeway.client import pages
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Goodbye,
@@ -23,7 +24,6 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
-from causeway.local import probe as probe_module
 from causeway.local.health import not_handed_over, settled
 from causeway.local.probe import Probe
 from causeway.trace import Step, TraceRecord
@@ -102,7 +102,7 @@ async def test_one_answer_is_enough_to_tell_whether_a_cluster_is_settled() -> No
 
 
 async def test_probe_does_not_listen_for_ever_to_a_status_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_module, "PAGES_MAX", 5)
+    monkeypatch.setattr(pages, "STATUS_PAGES_MAX", 6)
     reply = encode_frame(StatusReply(1), b'{"groups": [{"name": "a"}], "next": "a"}')
     async with scripted_broker(_polite({StatusRequest: reply})) as port, Probe("127.0.0.1", port) as probe:
         assert len((await probe.status())["groups"]) == 6

@@ -343,7 +343,10 @@ class Bus:
             limit -= lot.count
 
     async def status(self, *, timeout: float | None = None) -> dict[str, Any]:
-        """What the broker that takes our sends says about itself and the cluster."""
+        """What the broker that takes our sends says about itself, the cluster and the mailboxes it holds.
+
+        `groups_truncated` is how many it left out: 0, unless it holds more than a million.
+        """
         wait = None if timeout is None else duration_of("timeout", timeout)
         with self._engine.lock:
             inquiry = self._engine.session.status(timeout=wait)

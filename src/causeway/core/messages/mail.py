@@ -312,6 +312,8 @@ class StatusReply(msgspec.Struct, frozen=True, array_like=True, tag=91):
     """JSON in the body; its `next` says where to ask on when not all mailboxes did fit."""
 
     token: int
+    after: str = ""
+    """Of the request: an answer that comes twice is not taken for the next page."""
 
 
 class StoryRequest(msgspec.Struct, frozen=True, array_like=True, tag=92):

@@ -325,7 +325,10 @@ async def test_browsing_takes_nothing(broker: FakeBroker) -> None:
 async def test_status_story_and_place_are_asked(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         receipt = await bus.send("orders", b"x")
-        assert await bus.status() == {"broker": "fake"}
+        await bus.send("sums", b"x")
+        report = await bus.status()
+        assert [box["name"] for box in report["mailboxes"]] == ["orders", "sums"]
+        assert (report["broker"], report["groups_truncated"]) == ("fake", 0)
         (record,) = await bus.story(receipt.id)
         assert (record.broker, record.first) == ("fake", 1)
         assert await bus.find("orders") == "fake"

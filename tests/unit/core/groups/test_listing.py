@@ -24,7 +24,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> LoneBroker:
 
 def status(broker: LoneBroker, after: str = "") -> dict[str, object]:
     broker.client_says(StatusRequest(1, after))
-    assert broker.said[-1] == StatusReply(1)
+    assert broker.said[-1] == StatusReply(1, after)
     return msgspec.json.decode(broker.bodies[-1], type=dict[str, object])
 
 
