@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from causeway.client.batches import Ticket
-from causeway.client.inquiries import Inquiry
+from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.message import Delivery, Headers
 from causeway.client.outcomes import MessagesArrived, SessionFailed
 from causeway.client.session import Session
@@ -173,8 +173,12 @@ class App:
     # Looking ---------------------------------------------------------------------------------------------------
     def browse(self, mailbox: str, limit: int = 100) -> list[bytes]:
         """The bodies of what lies in a mailbox."""
-        lots = self._answer(self.session.browse(mailbox, limit=limit))
-        return [Delivery(lot, index).body for lot in lots for index in range(lot.count)]
+        found: list[bytes] = []
+        page: BrowseInquiry | None = self.session.browse(mailbox, limit=limit)
+        while page is not None:
+            found += [Delivery(lot, index).body for lot in self._answer(page) for index in range(lot.count)]
+            page = self.session.browse_on(page)
+        return found
 
     def owner(self, mailbox: str) -> str:
         """The broker that serves a mailbox."""

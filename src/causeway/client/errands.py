@@ -81,9 +81,13 @@ class Errands:
         return list(self._all.values())
 
     def start(self, turn: Turn, errand: Errand) -> None:
-        """Take on an errand."""
+        """Take on an errand; one that knows a link begins there, if that is up."""
         self._all[errand.number] = errand
-        self._begin(turn, errand)
+        if errand.link is not None and errand.link.up:
+            self._go(turn, errand, errand.link)
+        else:
+            errand.link = None
+            self._begin(turn, errand)
 
     def drop(self, errand: Errand) -> None:
         """Forget it, answered or not."""

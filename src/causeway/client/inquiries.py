@@ -51,27 +51,38 @@ class Inquiry(Errand):
 
 
 class BrowseInquiry(Inquiry):
-    """Messages of a mailbox, without taking them: `result` is a list of lots."""
+    """One page of a mailbox's messages, without taking them: `result` is a list of lots."""
 
-    __slots__ = ("after", "limit", "row")
+    __slots__ = ("after", "limit", "more", "row")
 
     def __init__(self, number: int, mailbox: str, after: int, limit: int) -> None:
         super().__init__(number, mailbox)
         self.after = after
+        """The last message shown, or -1."""
+        self.limit = limit
+        """How many may still be shown."""
         self.row = -1
         """Where the owner finds what comes after `after`."""
-        self.limit = limit
+        self.more = False
+        """Whether there is a page behind this one."""
         self.result = []
 
+    def following(self, number: int) -> BrowseInquiry:
+        """The question for the next page, to be asked where this one was answered, if we still hear from there."""
+        page = BrowseInquiry(number, self.mailbox, self.after, self.limit)
+        page.row = self.row
+        page.link = self.link
+        return page
+
     def ask(self, turn: Turn, link: Uplink) -> None:
-        """One page."""
+        """Ask the owner, or who knows it."""
         turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit, self.row))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
-        """Keep the page's lots; ask for the next page until the limit or the end."""
+        """The page's lots."""
         assert isinstance(head, Browsed)
-        if head.after != self.after:
-            return False  # a page we have: the question was repeated before its answer came
+        lots: list[Lot] = []
+        after = self.after
         at = 0
         for found in head.batches:
             stop = at + found.size
@@ -79,18 +90,15 @@ class BrowseInquiry(Inquiry):
             at = stop
             if found.count < 1 or not bodies.check(part, found.count):
                 raise RemoteProtocolError(Code.BAD_FRAME, "a browsed batch does not match its length table")
-            if found.seq <= self.after:
+            if found.seq <= after:
                 continue
-            self.result.append(Lot.browsed(self.mailbox, found, part))
-            self.after = found.seq + found.count - 1
-            self.limit -= found.count
-        self.row = head.row
-        # A page that is empty and not the last would make us ask the same again, for ever.
-        if head.done or not head.batches or self.limit <= 0:
-            return True
-        if self.link is not None and self.asked:  # else we are on our way to another owner, and ask there
-            self.ask(turn, self.link)
-        return False
+            lots.append(Lot.browsed(self.mailbox, found, part))
+            after = found.seq + found.count - 1
+        self.result, self.after, self.row = lots, after, head.row
+        self.limit -= sum(lot.count for lot in lots)
+        # Without a lot the next question would be this one again, for ever.
+        self.more = bool(lots) and not head.done and self.limit > 0
+        return True
 
 
 class StatusInquiry(Inquiry):

@@ -193,12 +193,22 @@ class Session(SessionMachine):
         return commitment
 
     # Looking ---------------------------------------------------------------------------------------------------
-    def browse(self, mailbox: str, *, after: int = -1, limit: int = 100, timeout: Duration | None = None) -> Inquiry:
-        """Messages of a mailbox (with numbers above `after`) without taking them; the result is a list of lots."""
+    def browse(self, mailbox: str, *, limit: int = 100, timeout: Duration | None = None) -> BrowseInquiry:
+        """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")
-        return self._inquire(BrowseInquiry(self._number(), mailbox, after, limit), timeout)
+        page = BrowseInquiry(self._number(), mailbox, -1, limit)
+        self._inquire(page, timeout)
+        return page
+
+    def browse_on(self, page: BrowseInquiry, *, timeout: Duration | None = None) -> BrowseInquiry | None:
+        """The page behind one that was answered; None if that was the last."""
+        if not page.more:
+            return None
+        following = page.following(self._number())
+        self._inquire(following, timeout)
+        return following
 
     def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
         """What a broker (None: the one that takes our sends) says about itself and all its mailboxes."""

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from causeway.client.batches import SentBatch
-from causeway.client.inquiries import Inquiry
+from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import (
@@ -98,7 +98,8 @@ class Application:
         self._out: dict[SentBatch, list[Letter]] = {}
         self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
         self._look_number = 0
-        self._looks: dict[Inquiry, Viewing] = {}
+        self._looks: dict[BrowseInquiry, tuple[Viewing, list[Letter]]] = {}
+        """Pages asked for: what for, and what the pages before showed."""
         self._confirming: dict[SentBatch, list[Letter]] = {}
         self._settling: dict[tuple[int, int], tuple[str, Letter]] = {}
         """Settled and not confirmed, by consumer and mailbox number."""
@@ -148,7 +149,7 @@ class Application:
             if self.on_decided is not None:
                 self.on_decided(transaction, DeedEnd.UNKNOWN)
         self.panel.reader_ended(self.reader)
-        for viewing in self._looks.values():
+        for viewing, _ in self._looks.values():
             self.panel.look_ended(viewing, None)
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers = {}, {}, {}, {}
@@ -221,19 +222,27 @@ class Application:
         assert self.session is not None
         self._look_number += 1
         viewing = Viewing(self.reader, self._look_number, mailbox, exact=exact)
-        self._looks[self.session.browse(mailbox, limit=BROWSE_LIMIT, timeout=PATIENCE)] = viewing
+        self._looks[self.session.browse(mailbox, limit=BROWSE_LIMIT, timeout=PATIENCE)] = (viewing, [])
         self.panel.look_began(viewing)
         self.process.poke()
 
     def _on_looked(self, inquiry: Inquiry) -> None:
-        viewing = self._looks.pop(inquiry, None)
-        if viewing is None:
+        assert isinstance(inquiry, BrowseInquiry)
+        session = self.session
+        look = self._looks.pop(inquiry, None)
+        if look is None or session is None:
             return
-        if inquiry.error is not None:
+        viewing, shown = look
+        if inquiry.error is not None or session.error is not None:
             self.panel.look_ended(viewing, None)
             return
-        found = [Delivery(lot, index).body for lot in inquiry.result for index in range(lot.count)]
-        self.panel.look_ended(viewing, [letter_of(body) for body in found])
+        shown += [letter_of(Delivery(lot, index).body) for lot in inquiry.result for index in range(lot.count)]
+        following = session.browse_on(inquiry, timeout=PATIENCE)
+        if following is None:
+            self.panel.look_ended(viewing, shown)
+            return
+        self._looks[following] = look
+        self.process.poke()
 
     # Transactions ----------------------------------------------------------------------------------------------
     def commit(self, number: int, dests: Sequence[str], settles: Sequence[Held], size: int) -> Deed | None:

@@ -110,6 +110,9 @@ class FakeBroker:
         self.committed: dict[tuple[str, int, int], bool] = {}
         self.ttls: list[tuple[str, int]] = []
         """Destination and time to live of every batch."""
+        self.page_messages_max = 1000
+        self.browsed_after: list[int] = []
+        """Of every question for a page."""
         self.deaf = False
         self.refusal: Code | None = None
         self._loop = asyncio.new_event_loop()
@@ -286,7 +289,9 @@ class FakeBroker:
                 box.ready = deque(sorted((*box.ready, *consumer.held.values()), key=lambda letter: letter.number))
 
     def _browse(self, session: FakeSession, head: Browse) -> None:
-        found = [letter for letter in self.box(head.mailbox).ready if letter.number > head.after][: head.limit]
+        self.browsed_after.append(head.after)
+        behind = [letter for letter in self.box(head.mailbox).ready if letter.number > head.after]
+        found = behind[: min(head.limit, self.page_messages_max)]
         parts = [bodies.join([letter.body]) for letter in found]
         batches = tuple(
             BrowsedBatch(
@@ -303,7 +308,7 @@ class FakeBroker:
             )
             for letter, part in zip(found, parts, strict=True)
         )
-        page = Browsed(head.mailbox, head.token, batches, len(found) < head.limit, head.after)
+        page = Browsed(head.mailbox, head.token, batches, len(found) == len(behind), head.after)
         session.say(page, b"".join(parts))
 
     def _commit(self, session: FakeSession, head: Commit, body: bytes) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from causeway.client import pages
-from causeway.client.inquiries import Inquiry
+from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.message import Delivery, MessageId
 from causeway.client.outcomes import InquiryDone
 from causeway.core.messages import (
@@ -33,7 +33,20 @@ def page(seq: int, texts: list[bytes]) -> tuple[BrowsedBatch, bytes]:
     return BrowsedBatch(seq, "shop", 1, 1, seq, len(texts), 0, 4, 0, len(body)), body
 
 
-def test_browsing_follows_the_mailbox_and_gathers_pages(stage: Stage, home: str) -> None:
+def shown(inquiry: Inquiry) -> list[bytes]:
+    return [bytes(Delivery(lot, index).body) for lot in inquiry.result for index in range(lot.count)]
+
+
+def browse_on(stage: Stage, page: BrowseInquiry) -> BrowseInquiry:
+    following = stage.session.browse_on(page)
+    assert following is not None
+    stage.turn()
+    return following
+
+
+@pytest.fixture
+def first_page(stage: Stage, home: str) -> BrowseInquiry:
+    """Of the mailbox "orders", up to 10 messages: three that the broker b9 showed."""
     inquiry = stage.session.browse("orders", limit=10)
     stage.turn()
     stage.receive(home, Moved("orders", peer("b9")))
@@ -42,68 +55,103 @@ def test_browsing_follows_the_mailbox_and_gathers_pages(stage: Stage, home: str)
     assert (asked.after, asked.limit) == (-1, 10)
     (one, first), (two, second) = page(0, [b"a", b"b"]), page(9, [b"c"])
     stage.receive("b9", Browsed("orders", asked.token, (one, two), False, -1, 8), first + second)
-    assert not inquiry.done
-    again = stage.said(Browse, "b9")[-1]
-    assert (again.after, again.limit, again.row) == (9, 7, 8)
-    three, third = page(12, [b"d"])
-    stage.receive("b9", Browsed("orders", asked.token, (three,), True, 9), third)
-    assert inquiry.done
-    assert inquiry.error is None
-    assert shown(inquiry) == [b"a", b"b", b"c", b"d"]
+    stage.take_sent()
+    return inquiry
+
+
+def test_browsing_follows_the_mailbox_and_shows_a_page_as_it_comes(stage: Stage, first_page: BrowseInquiry) -> None:
+    assert first_page.done
+    assert shown(first_page) == [b"a", b"b", b"c"]
     assert stage.outcomes(InquiryDone)
+    stage.sleep(SECOND)
+    assert not stage.said(Browse)  # nobody wants more as yet
 
 
-def shown(inquiry: Inquiry) -> list[bytes]:
-    return [bytes(Delivery(lot, index).body) for lot in inquiry.result for index in range(lot.count)]
+def test_the_next_page_is_asked_for_where_the_last_one_came_from(stage: Stage, first_page: BrowseInquiry) -> None:
+    second_page = browse_on(stage, first_page)
+    (asked,) = stage.said(Browse)
+    assert stage.said(Browse, "b9") == [asked]
+    assert (asked.after, asked.limit, asked.row) == (9, 7, 8)
+    (again, early), (three, third) = page(9, [b"c"]), page(12, [b"d"])
+    stage.receive("b9", Browsed("orders", asked.token, (again, three), True, 9), early + third)
+    assert shown(second_page) == [b"d"]
+    assert stage.session.browse_on(second_page) is None
 
 
-def test_a_page_that_comes_twice_is_shown_once_and_asks_for_nothing(stage: Stage, home: str) -> None:
+def test_browsing_goes_on_when_the_mailbox_moved_between_two_pages(stage: Stage, first_page: BrowseInquiry) -> None:
+    second_page = browse_on(stage, first_page)
+    stage.receive("b9", Moved("orders", peer("b8")))
+    stage.open("b8")
+    (asked,) = stage.said(Browse, "b8")
+    assert (asked.after, asked.limit, asked.row) == (9, 7, 8)
+    three, third = page(12, [b"d"])
+    stage.receive("b8", Browsed("orders", asked.token, (three,), True, 9), third)
+    assert shown(second_page) == [b"d"]
+
+
+def test_browsing_goes_on_at_home_when_the_owner_was_lost_between_two_pages(
+    stage: Stage, home: str, first_page: BrowseInquiry
+) -> None:
+    stage.cut("b9")
+    second_page = browse_on(stage, first_page)
+    assert [(said.after, said.row) for said in stage.said(Browse, home)] == [(9, 8)]
+    stage.receive(home, Browsed("orders", second_page.number, (), True, 9))
+    assert second_page.done
+    assert shown(second_page) == []
+
+
+@pytest.mark.parametrize("texts", [[], [b"c"]])
+def test_a_page_without_news_ends_the_look(stage: Stage, first_page: BrowseInquiry, texts: list[bytes]) -> None:
+    """Else we would ask the same for ever."""
+    second_page = browse_on(stage, first_page)
+    found = [page(9, texts)] if texts else []
+    batches, body = tuple(batch for batch, _ in found), b"".join(part for _, part in found)
+    stage.receive("b9", Browsed("orders", second_page.number, batches, False, 9), body)
+    assert second_page.done
+    assert stage.session.browse_on(second_page) is None
+
+
+def test_a_look_ends_at_its_limit(stage: Stage, home: str) -> None:
+    inquiry = stage.session.browse("orders", limit=2)
+    stage.turn()
+    one, first = page(0, [b"a", b"b"])
+    stage.receive(home, Browsed("orders", inquiry.number, (one,), False), first)
+    assert stage.session.browse_on(inquiry) is None
+
+
+def test_a_page_that_comes_twice_is_shown_once(stage: Stage, home: str) -> None:
     inquiry = stage.session.browse("orders", limit=10)
     stage.turn()
-    (asked,) = stage.said(Browse, home)
     (one, first), (again, second) = page(0, [b"a", b"b"]), page(1, [b"b", b"c"])
-    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
-    stage.receive(home, Browsed("orders", asked.token, (again,), False), second)  # repeated after "a" was settled
-    assert [said.after for said in stage.said(Browse, home)] == [-1, 1]
+    stage.receive(home, Browsed("orders", inquiry.number, (one,), False), first)
+    following = browse_on(stage, inquiry)
+    stage.receive(home, Browsed("orders", inquiry.number, (again,), False), second)  # repeated after "a" was settled
+    assert not following.done
     (rest, third) = page(2, [b"c"])
-    stage.receive(home, Browsed("orders", asked.token, (rest,), True, 1), third)
-    assert shown(inquiry) == [b"a", b"b", b"c"]
+    stage.receive(home, Browsed("orders", following.number, (rest,), True, 1), third)
+    assert shown(inquiry) + shown(following) == [b"a", b"b", b"c"]
 
 
-def test_browsing_is_repeated_only_when_its_last_page_is_late(stage: Stage, home: str) -> None:
+def test_a_page_that_is_late_is_asked_for_again(stage: Stage, home: str) -> None:
     repeat_after = stage.session.config.repeat_after
-
-    def wait(duration: int) -> None:
-        for _ in range(4):
-            stage.sleep(duration // 4)
-            stage.receive(home, Ping(0))
-
     stage.session.browse("orders", limit=10, timeout=100 * repeat_after)
     stage.turn()
-    (asked,) = stage.said(Browse, home)
-    wait(repeat_after * 3 // 4)
-    (one, first) = page(0, [b"a", b"b"])
-    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
-    wait(repeat_after * 3 // 4)
-    assert [said.after for said in stage.said(Browse, home)] == [-1, 1]
-    wait(repeat_after)
-    assert [said.after for said in stage.said(Browse, home)] == [-1, 1, 1]
+    for questions in (1, 2):
+        assert [said.after for said in stage.said(Browse, home)] == [-1] * questions
+        for _ in range(4):
+            stage.sleep(repeat_after // 4)
+            stage.receive(home, Ping(0))
 
 
-def test_browsing_goes_on_at_the_new_owner_where_the_old_one_stopped(stage: Stage, home: str) -> None:
+def test_a_page_of_the_former_owner_is_good_although_we_are_on_our_way(stage: Stage, home: str) -> None:
     inquiry = stage.session.browse("orders", limit=10)
     stage.turn()
-    (asked,) = stage.said(Browse, home)
-    (one, first) = page(0, [b"a", b"b"])
-    stage.receive(home, Browsed("orders", asked.token, (one,), False), first)
     stage.receive(home, Moved("orders", peer("b9")))
-    (late, second) = page(2, [b"c"])
-    stage.receive(home, Browsed("orders", asked.token, (late,), False, 1), second)
-    assert not inquiry.done
-    stage.open("b9")
-    assert [said.after for said in stage.said(Browse, "b9")] == [2]
-    stage.receive("b9", Browsed("orders", asked.token, (), True, 2), b"")
-    assert shown(inquiry) == [b"a", b"b", b"c"]
+    (late, body) = page(0, [b"a"])
+    stage.receive(home, Browsed("orders", inquiry.number, (late,), False), body)
+    assert shown(inquiry) == [b"a"]
+    browse_on(stage, inquiry)
+    assert [said.after for said in stage.said(Browse, home)] == [-1, 0]
 
 
 def test_status_comes_from_home(stage: Stage, home: str) -> None:

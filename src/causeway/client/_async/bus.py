@@ -16,6 +16,7 @@ from causeway.client._async.transaction import Transaction
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import duration_of, service_of
 from causeway.client.batches import Lane
+from causeway.client.inquiries import BrowseInquiry
 from causeway.client.message import CORRELATION, REPLY_TO, Headers, MessageId, check_headers
 from causeway.client.settings import SessionConfig
 from causeway.client.url import parse_url
@@ -332,15 +333,22 @@ class Bus:
     async def browse(
         self, mailbox: str | None = None, limit: int = 100, *, timeout: float | None = None
     ) -> AsyncIterator[Message]:
-        """Look at up to `limit` messages of a mailbox without taking them."""
+        """Look at up to `limit` messages of a mailbox without taking them.
+
+        They come page by page, the next one when the loop asks for it; `timeout` is for each page.
+        """
         session = self._engine.session
         wait = None if timeout is None else duration_of("timeout", timeout)
         with self._engine.lock:
-            inquiry = session.browse(self.name if mailbox is None else mailbox, limit=limit, timeout=wait)
-        for lot in await self._answer(inquiry):
-            for index in range(min(lot.count, limit)):
-                yield Message(lot, index)
-            limit -= lot.count
+            first = session.browse(self.name if mailbox is None else mailbox, limit=limit, timeout=wait)
+        page: BrowseInquiry | None = first
+        while page is not None:
+            for lot in await self._answer(page):
+                for index in range(min(lot.count, limit)):
+                    yield Message(lot, index)
+                limit -= lot.count
+            with self._engine.lock:
+                page = session.browse_on(page, timeout=wait)
 
     async def status(self, *, timeout: float | None = None) -> dict[str, Any]:
         """What the broker that takes our sends says about itself, the cluster and the mailboxes it holds.

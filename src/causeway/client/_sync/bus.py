@@ -14,6 +14,7 @@ from causeway.client._sync.receipt import Receipt
 from causeway.client._sync.transaction import Transaction
 from causeway.client.arguments import duration_of, service_of
 from causeway.client.batches import Lane
+from causeway.client.inquiries import BrowseInquiry
 from causeway.client.message import CORRELATION, REPLY_TO, Headers, MessageId, check_headers
 from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
@@ -329,15 +330,22 @@ class Bus:
     def browse(
         self, mailbox: str | None = None, limit: int = 100, *, timeout: float | None = None
     ) -> Iterator[Message]:
-        """Look at up to `limit` messages of a mailbox without taking them."""
+        """Look at up to `limit` messages of a mailbox without taking them.
+
+        They come page by page, the next one when the loop asks for it; `timeout` is for each page.
+        """
         session = self._engine.session
         wait = None if timeout is None else duration_of("timeout", timeout)
         with self._engine.lock:
-            inquiry = session.browse(self.name if mailbox is None else mailbox, limit=limit, timeout=wait)
-        for lot in self._answer(inquiry):
-            for index in range(min(lot.count, limit)):
-                yield Message(lot, index)
-            limit -= lot.count
+            first = session.browse(self.name if mailbox is None else mailbox, limit=limit, timeout=wait)
+        page: BrowseInquiry | None = first
+        while page is not None:
+            for lot in self._answer(page):
+                for index in range(min(lot.count, limit)):
+                    yield Message(lot, index)
+                limit -= lot.count
+            with self._engine.lock:
+                page = session.browse_on(page, timeout=wait)
 
     def status(self, *, timeout: float | None = None) -> dict[str, Any]:
         """What the broker that takes our sends says about itself, the cluster and the mailboxes it holds.

@@ -322,6 +322,19 @@ async def test_browsing_takes_nothing(broker: FakeBroker) -> None:
         assert len(broker.stored("orders")) == 7
 
 
+async def test_browsing_asks_for_a_page_when_the_loop_wants_it(broker: FakeBroker) -> None:
+    broker.page_messages_max = 2
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for number in range(7):
+            await bus.send("orders", str(number))
+        shown: list[str] = []
+        async for message in bus.browse("orders", 5):
+            shown.append(message.text)
+            assert len(broker.browsed_after) == (len(shown) + 1) // 2
+            broker.drop_connections()  # also between pages
+        assert shown == ["0", "1", "2", "3", "4"]
+
+
 async def test_status_story_and_place_are_asked(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         receipt = await bus.send("orders", b"x")
