@@ -151,6 +151,12 @@ CREDIT_MAX: Final = 65_536
 OUTBOX_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
 """Copies a source broker keeps for one client; above it the broker stops reading from that client."""
 
+BURIALS_BYTES_MAX: Final = 32 * MIB
+"""Dead letters on their way from one broker; above it further ones stay in their own mailboxes for the time being."""
+
+BURIALS_PER_MAILBOX_BYTES_MAX: Final = 4 * MIB
+"""Of one mailbox, of BURIALS_BYTES_MAX: a dead-letter mailbox that takes nothing must not stop the others."""
+
 STREAM_BATCHES_MAX: Final = 512
 """Batches of one stream on their way at once; the rest waits at the source broker, so that an owner is never flooded
 by one source."""

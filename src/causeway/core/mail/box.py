@@ -31,6 +31,8 @@ class Box:
     """Connections that ended while we could not write."""
     buried: list[Span] = field(default_factory=list)
     """Numbers the dead-letter mailbox has, to be settled when we may write."""
+    unburied: deque[Span] = field(default_factory=deque)
+    """Numbers of condemned messages, all in memory, for which the outbox had no room."""
     notices: deque[Confirmed] = field(default_factory=lambda: deque(maxlen=NOTICES_PER_MAILBOX_MAX))
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)

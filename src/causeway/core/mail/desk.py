@@ -22,9 +22,9 @@ from causeway.core.events import (
 )
 from causeway.core.machine import Turn
 from causeway.core.mail import faults
+from causeway.core.mail.burials import Burials
 from causeway.core.mail.coordinator import Coordinator
 from causeway.core.mail.courier import MailCourier, key_of
-from causeway.core.mail.deadletters import dead_letter
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.messages import (
@@ -71,7 +71,6 @@ class Desk:
     ) -> None:
         self._me = links.me
         self._durable = config.durability == "disk"
-        self._incarnation = incarnation
         self._links = links
         self.clogged = links.clogged
         self._groups = groups
@@ -82,6 +81,7 @@ class Desk:
         is_deciding = self._coordinator.is_deciding
         self._office = Office(config, self._me.id, groups, self.courier, is_deciding=is_deciding, alarm=alarm)
         self._outbox = Outbox(config, self._me.id, config.name, self.courier, alarm=alarm)
+        self._burials = Burials(self._office, self._outbox, incarnation)
         self._timed = (self._outbox, self._office, self._coordinator, self.courier)
 
     # courier.Local ---------------------------------------------------------------------------------------------
@@ -361,9 +361,7 @@ class Desk:
 
     def flush(self, turn: Turn) -> None:
         """End of a turn: deliveries, dead letters, refusals."""
-        while self._office.bury:
-            mailbox, config, batch = self._office.bury.pop(0)
-            self._outbox.bury(turn, dead_letter(mailbox, config, batch, self._incarnation), batch.body)
+        self._burials.flush(turn)
         while self._coordinator.outcomes:
             outcome = self._coordinator.outcomes.pop(0)
             conn = self._clients.get((outcome.source, outcome.incarnation))

@@ -13,7 +13,7 @@ messages in the window (config.window_bytes), what lies behind it on disk comes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import (
@@ -309,6 +309,11 @@ class Mailbox:
         """All messages in memory that wait for the dead-letter mailbox."""
         batches = [batch for shelf in (self._contents.stored, self._contents.volatile) for batch in shelf.batches()]
         return [batch.piece(part.start, part.stop) for batch in batches for part in batch.parts if part.state == DEAD]
+
+    def condemned_among(self, first: int, last: int) -> Iterator[StoredBatch]:
+        """Those of these numbers, one by one: a piece of a batch is a copy."""
+        for part in self._contents.select(first, last, DEAD):
+            yield part.batch.piece(part.start, part.stop)
 
     def _flush(self, tally: Tally) -> list[Write]:
         writes = self._contents.flush(tally)

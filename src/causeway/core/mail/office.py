@@ -66,7 +66,7 @@ class Office:
         """Browses, and all else that looks at what lies on disk."""
         self._expiry = Expiry(groups, self.looks, self._operations.write, self._tracer)
         self.bury: list[tuple[str, Config, StoredBatch]] = []
-        """Messages for dead-letter mailboxes, drained by the node."""
+        """Messages for dead-letter mailboxes, taken by `Burials`."""
         self._passes = config.durability == "memory"
 
     # Ownership -------------------------------------------------------------------------------------------------

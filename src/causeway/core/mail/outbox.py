@@ -23,6 +23,8 @@ from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.core.ports import Courier
 from causeway.errors import Code
 from causeway.limits import (
+    BURIALS_BYTES_MAX,
+    BURIALS_PER_MAILBOX_BYTES_MAX,
     DETAIL_CHARS_MAX,
     ITEM_OVERHEAD_BYTES,
     OUTBOX_BYTES_PER_CLIENT_MAX,
@@ -94,6 +96,10 @@ class Outbox:
         self._bytes: dict[int, int] = {}
         self._paused: dict[int, None] = {}
         self._deadlines: Deadlines[StreamId] = Deadlines(alarm)
+        self._burials: dict[str, int] = {}
+        """Bytes of dead letters on their way, by the mailbox they come from."""
+        self.burials_ended = False
+        """Whether a dead letter has arrived, so that there may be room again; for `Burials` to clear."""
         self.taken = 0
 
     # From clients ----------------------------------------------------------------------------------------------
@@ -135,8 +141,10 @@ class Outbox:
         if head.first <= stream.dropped:
             stream.dropped = 0
         copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0)
-        held = self._bytes.get(conn, 0) + len(body) + ITEM_OVERHEAD_BYTES
-        self._bytes[conn] = held
+        cost = len(body) + ITEM_OVERHEAD_BYTES
+        held = self._bytes[conn] = self._bytes.get(conn, 0) + cost
+        if not conn:
+            self._burials[head.source] = self._burials.get(head.source, 0) + cost
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
@@ -147,8 +155,13 @@ class Outbox:
             stream.sent[head.first] = copy
             self._courier.post(turn, head.dest, head, body)
 
+    def can_bury(self, mailbox: str) -> bool:
+        """Whether there is room for dead letters of this mailbox; one batch may go beyond the bounds."""
+        mine = self._burials.get(mailbox, 0)
+        return mine < BURIALS_PER_MAILBOX_BYTES_MAX and self._bytes.get(0, 0) < BURIALS_BYTES_MAX
+
     def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
-        """A batch of this broker itself: dead letters."""
+        """A batch of this broker itself: dead letters, if `can_bury`."""
         head = msgspec.structs.replace(head, origin=self._me)
         self._keep(turn, 0, head, body)
 
@@ -296,8 +309,13 @@ class Outbox:
             self._deadlines.set(key, turn.now + self._config.retry)
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
-        held = self._bytes.get(conn, 0) - len(copy.body) - ITEM_OVERHEAD_BYTES
-        self._bytes[conn] = held
+        cost = len(copy.body) + ITEM_OVERHEAD_BYTES
+        held = self._bytes[conn] = self._bytes.get(conn, 0) - cost
+        if not conn:
+            self.burials_ended = True
+            left = self._burials.pop(copy.head.source, 0) - cost
+            if left > 0:
+                self._burials[copy.head.source] = left
         if conn in self._paused and held < OUTBOX_BYTES_PER_CLIENT_MAX // 2:
             del self._paused[conn]
             turn.effects.pauses.append(Pause(conn, False))

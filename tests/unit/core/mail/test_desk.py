@@ -7,19 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from causeway.config import BrokerConfig
-from causeway.core.deadlines import Alarm
 from causeway.core.events import (
     ClientMessage,
-    Committed,
     OwnershipGained,
     OwnershipLost,
     OwnershipResumed,
     PageLoaded,
     PeerMessage,
 )
-from causeway.core.machine import Turn
-from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
     Accepted,
     Attach,
@@ -54,57 +49,10 @@ from causeway.core.messages import (
 from causeway.errors import Code
 from causeway.limits import NAME_BYTES_MAX, STATUS_ENTRIES_MAX
 from causeway.store.base import Put, Row
-from causeway.types import VOLATILE_FROM, Key, Peer, key_of
-from tests.unit.core.mail.neighbours import ME, OTHER, THIRD, FakeGroups, FakeLinks, FakeRing, at, config_of, heads
+from causeway.types import VOLATILE_FROM, key_of
+from tests.unit.core.mail.frontdesk import APP, CONN, KEY, Stage, ours
+from tests.unit.core.mail.neighbours import ME, OTHER, THIRD, at, config_of, heads
 from tests.unit.core.mail.postroom import EXPRESS, NAME, TRANSACTIONAL, body_of, deposit
-
-KEY = key_of(NAME)
-CONN = 2
-APP = ("app", 9)
-
-
-def ours(first: int, **fields: object) -> Deposit:
-    """A batch as our client says it."""
-    return deposit(first, source=APP[0], incarnation=APP[1], origin=b"", **fields)
-
-
-class Stage:
-    """A desk whose client `app` is on connection 2."""
-
-    def __init__(self, **settings: object) -> None:
-        self.links, self.ring, self.groups = FakeLinks(), FakeRing(), FakeGroups()
-        self.links.clients[CONN] = APP
-        config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, alarm=Alarm())
-
-    def own(self, name: str, *, serving: bool = True) -> Key:
-        key = self.groups.own(name)
-        self.desk.on_ownership_gained(at(), OwnershipGained(key, config_of(name, ME, OTHER), [], None))
-        self.groups.mine[key] = serving
-        return key
-
-    def hears(self, head: Message, body: bytes = b"", *, conn: int = CONN) -> list[Message]:
-        """A client says something; what it is told in that turn."""
-        turn = at()
-        self.desk.on_client_message(turn, ClientMessage(conn, head, body))
-        self.desk.flush(turn)
-        return heads(turn, conn)
-
-    def hears_broker(self, head: Message, body: bytes = b"", *, peer: Peer = OTHER) -> Turn:
-        turn = at()
-        self.desk.on_peer_message(turn, PeerMessage(peer, head, body))
-        self.desk.flush(turn)
-        return turn
-
-    def commit(self) -> Turn:
-        """All operations on their way arrive, and those that follow from them."""
-        turn = at()
-        while self.groups.operations:
-            operations, self.groups.operations = self.groups.operations, []
-            for ticket, group, _ in operations:
-                self.desk.on_committed(turn, Committed(group, ticket))
-            self.desk.flush(turn)
-        return turn
 
 
 @pytest.fixture
