@@ -2,6 +2,7 @@
 
 CausewayError
 ├── ConfigError            a setting, argument or URL is wrong: names the field, the value and the remedy
+│   └── SelectorError      a message selector is wrong: names the column, what was found and what was expected
 ├── LocalProtocolError     we misused the protocol (a bug in this process)
 ├── RemoteProtocolError    the peer broke the protocol; its connection is closed with the code
 ├── TransportError         a connection could not be made or broke
@@ -86,6 +87,17 @@ class ConfigError(CausewayError):
         if len(shown) > 80:
             shown = f"{shown[:36]}...{shown[-40:]}"  # the end of a path tells most
         super().__init__(f"{field}={shown}: {remedy}")
+
+
+class SelectorError(ConfigError):
+    """A message selector is wrong; `column` says where, counted from 1."""
+
+    def __init__(self, text: str, column: int, found: str, expected: str) -> None:
+        remedy = f"column {column}: found {found}, expected {expected}"
+        super().__init__("selector", text, remedy)
+        self.column = column
+        # A selector is one line of text that its author has at hand: the column tells more than its two ends.
+        self.args = (f"selector: {remedy}",)
 
 
 class LocalProtocolError(CausewayError):

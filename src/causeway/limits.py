@@ -49,6 +49,16 @@ TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 HEADERS_BYTES_MAX: Final = 0xFFFF
 """Headers of one message, encoded: their length is 16 bits on the wire."""
 
+SELECTOR_CHARS_MAX: Final = 4096
+"""One message selector: it is evaluated for every message, and time grows with its length."""
+
+SELECTOR_DEPTH_MAX: Final = 32
+"""Parentheses, NOTs and signs inside each other in a selector: each costs some calls of the stack, and nobody reads
+more. Rows of AND, OR and arithmetic do not count."""
+
+SELECTOR_PATTERN_CHARS_MAX: Final = 256
+"""One pattern of LIKE in a selector: a long piece with wildcards is compared at every place of a header's value."""
+
 TRANSACTIONS_PER_CLIENT_MAX: Final = 1024
 """Transactions of one application that are not decided yet; one more is refused."""
 
