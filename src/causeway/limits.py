@@ -56,8 +56,8 @@ SELECTOR_DEPTH_MAX: Final = 32
 """Parentheses, NOTs and signs inside each other in a selector: each costs some calls of the stack, and nobody reads
 more. Rows of AND, OR and arithmetic do not count."""
 
-SELECTOR_PATTERN_CHARS_MAX: Final = 256
-"""One pattern of LIKE in a selector: a long piece with wildcards is compared at every place of a header's value."""
+SELECTOR_PATTERN_CHARS_MAX: Final = 128
+"""All patterns of LIKE in a selector: a long piece with wildcards is compared at every place of a header's value."""
 
 TRANSACTIONS_PER_CLIENT_MAX: Final = 1024
 """Transactions of one application that are not decided yet; one more is refused."""
@@ -107,6 +107,12 @@ BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
 
 BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """What one answer to Browse says about its messages: it must fit a frame's head."""
+
+SELECTED_BYTES_MAX: Final = MIB
+"""What one answer to Browse looks at with a selector, beside one batch: nobody else is served meanwhile."""
+
+SELECTORS_REMEMBERED_MAX: Final = 1024
+"""Selectors that a broker keeps compiled."""
 
 LOOKS_PER_CONNECTION_MAX: Final = 16
 """Browses of one connection that wait for the disk; one more is put off."""

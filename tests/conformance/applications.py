@@ -8,7 +8,7 @@ from typing import Any
 
 from causeway.client.batches import Ticket
 from causeway.client.inquiries import BrowseInquiry, Inquiry
-from causeway.client.message import Delivery, Headers
+from causeway.client.message import Delivery
 from causeway.client.outcomes import MessagesArrived, SessionFailed
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
@@ -16,6 +16,7 @@ from causeway.client.transactions import Commitment, Parcel
 from causeway.config import BrokerConfig
 from causeway.core.node import Node
 from causeway.types import MILLISECOND, SECOND, ServiceClass
+from causeway.wire.headers import Headers
 from tests.conformance.worlds import SECONDS_MAX, Address, Place, World
 
 ROOT_COPIES = 3
@@ -171,10 +172,10 @@ class App:
                     self.on_message(delivery)
 
     # Looking ---------------------------------------------------------------------------------------------------
-    def browse(self, mailbox: str, limit: int = 100) -> list[bytes]:
+    def browse(self, mailbox: str, limit: int = 100, selector: str | None = None) -> list[bytes]:
         """The bodies of what lies in a mailbox."""
         found: list[bytes] = []
-        page: BrowseInquiry | None = self.session.browse(mailbox, limit=limit)
+        page: BrowseInquiry | None = self.session.browse(mailbox, limit=limit, selector=selector)
         while page is not None:
             found += [Delivery(lot, index).body for lot in self._answer(page) for index in range(lot.count)]
             page = self.session.browse_on(page)

@@ -242,6 +242,19 @@ def test_browsing_shows_what_lies_behind_the_window_also_after_the_owner_died(wo
     expect(reader, "box", bodies)
 
 
+def test_a_selector_finds_what_it_wants_on_every_page(world: World) -> None:
+    ring = Ring(world, window_bytes=8_000)
+    sender, reader = App(ring, "sender"), App(ring, "reader")
+    bodies = [body.ljust(500, b".") for body in numbered(200)]
+    for at, body in enumerate(bodies):
+        sender.acknowledged(sender.send("box", body, headers={"number": at}))
+    for _ in range(2):
+        assert reader.browse("box", 1000, "number BETWEEN 7 AND 9 OR number >= 198") == [*bodies[7:10], *bodies[198:]]
+        assert reader.browse("box", 2, "number > 100") == bodies[101:103]
+        assert reader.browse("box", 1000, "number IS NULL") == []
+        ring.crash(reader.owner("box"))
+
+
 def test_message_given_back_too_often_goes_to_the_dead_letters_and_lets_the_others_pass(world: World) -> None:
     ring = Ring(world, deliveries_max=3)
     sender, reader, undertaker = App(ring, "sender"), App(ring, "reader"), App(ring, "undertaker")

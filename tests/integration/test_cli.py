@@ -84,6 +84,8 @@ def test_browse_shows_everything_and_takes_nothing(started: Shell) -> None:
     started.json("send", "box-browse", "one", "two", "three")
     assert _bodies(started.json("browse", "box-browse")) == ["one", "two", "three"]
     assert _bodies(started.json("browse", "box-browse", "--count", "2")) == ["one", "two"]
+    assert _bodies(started.json("browse", "box-browse", "--selector", "JMSPriority = 4", "--count", "1")) == ["one"]
+    assert _bodies(started.json("browse", "box-browse", "--selector", "amount > 4")) == []
     assert _bodies(started.json("receive", "box-browse", "--count", "3")) == ["one", "two", "three"]
     assert started.json("browse", "box-browse") == []
 

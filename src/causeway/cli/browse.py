@@ -24,6 +24,9 @@ def browse(
     mailbox: Annotated[str, typer.Argument(help="The mailbox to look into.")],
     *,
     count: Annotated[int, typer.Option(help="Show at most so many messages.")] = 20,
+    selector: Annotated[
+        str | None, typer.Option(help="Only messages whose headers match, e.g. \"amount > 100 AND region = 'EU'\".")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds until the mailbox's owner must have answered.")] = 10.0,
     name: AppName = "causeway-cli",
     url: Url = None,
@@ -41,7 +44,8 @@ def browse(
 
     async def run() -> list[Message]:
         async with connect(where, name=name) as bus:
-            return [message async for message in bus.browse(mailbox, count, timeout=timeout)]
+            found = bus.browse(mailbox, count, selector=selector, timeout=timeout)
+            return [message async for message in found]
 
     messages = asyncio.run(run())
     if as_json:

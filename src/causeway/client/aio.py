@@ -8,8 +8,8 @@ from collections.abc import Callable
 from causeway.client.batches import Ticket
 from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
-from causeway.client.message import Headers
 from causeway.client.streams import SMALL_BYTES
+from causeway.wire.headers import Headers
 
 
 class TaskLatch:

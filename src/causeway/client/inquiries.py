@@ -53,12 +53,13 @@ class Inquiry(Errand):
 class BrowseInquiry(Inquiry):
     """One page of a mailbox's messages, without taking them: `result` is a list of lots."""
 
-    __slots__ = ("after", "limit", "more", "row")
+    __slots__ = ("after", "limit", "more", "row", "selector")
 
-    def __init__(self, number: int, mailbox: str, after: int, limit: int) -> None:
+    def __init__(self, number: int, mailbox: str, after: int, limit: int, selector: str) -> None:
         super().__init__(number, mailbox)
+        self.selector = selector
         self.after = after
-        """The last message shown, or -1."""
+        """The last message shown or passed over, or -1."""
         self.limit = limit
         """How many may still be shown."""
         self.row = -1
@@ -69,14 +70,14 @@ class BrowseInquiry(Inquiry):
 
     def following(self, number: int) -> BrowseInquiry:
         """The question for the next page, to be asked where this one was answered, if we still hear from there."""
-        page = BrowseInquiry(number, self.mailbox, self.after, self.limit)
+        page = BrowseInquiry(number, self.mailbox, self.after, self.limit, self.selector)
         page.row = self.row
         page.link = self.link
         return page
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Ask the owner, or who knows it."""
-        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit, self.row))
+        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit, self.row, self.selector))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """The page's lots."""
@@ -94,10 +95,11 @@ class BrowseInquiry(Inquiry):
                 continue
             lots.append(Lot.browsed(self.mailbox, found, part))
             after = found.seq + found.count - 1
-        self.result, self.after, self.row = lots, after, head.row
+        after = max(after, head.through)
         self.limit -= sum(lot.count for lot in lots)
-        # Without a lot the next question would be this one again, for ever.
-        self.more = bool(lots) and not head.done and self.limit > 0
+        # Without progress the next question would be this one again, for ever.
+        self.more = after > self.after and not head.done and self.limit > 0
+        self.result, self.after, self.row = lots, after, head.row
         return True
 
 

@@ -1,26 +1,22 @@
 """Messages as an application sees them: printable ids, headers, and the delivered message.
 
-With Flag.HEADERS a message on the wire is  u16 header length | headers (msgpack map) | payload  (see `wire.body`).
-Header names that begin with "~" are Causeway's own.
+How headers travel is in `wire.headers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from causeway.errors import Code, ConfigError, RemoteProtocolError
+from causeway.errors import ConfigError
 from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
 from causeway.types import Flag, ServiceClass
+from causeway.wire.headers import Headers, HeaderValue, split_headers
 
 if TYPE_CHECKING:
     from causeway.client.lots import Lot
-
-HeaderValue = str | int | float | bool | bytes | None
-Headers = Mapping[str, HeaderValue]
 
 REPLY_TO: Final = "~reply"
 """The mailbox that waits for the answer."""
@@ -39,7 +35,6 @@ _HEADERS: Final = int(Flag.HEADERS)
 _REDELIVERED: Final = int(Flag.REDELIVERED)
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode_headers = msgspec.msgpack.Decoder(dict[str, Any]).decode
 
 
 class MessageId(msgspec.Struct, frozen=True, order=True):
@@ -88,18 +83,6 @@ def with_headers(headers: Headers, payload: bytes) -> bytes:
         remedy = f"take {len(block)} bytes; at most {HEADERS_BYTES_MAX} are allowed, put the rest in the body"
         raise ConfigError("headers", headers, remedy)
     return len(block).to_bytes(2, "big") + block + payload
-
-
-def split_headers(message: bytes) -> tuple[dict[str, HeaderValue], bytes]:
-    """Headers and payload of one message. Raises RemoteProtocolError when the block is broken."""
-    size = int.from_bytes(message[:2], "big")
-    if len(message) < 2 + size:
-        raise RemoteProtocolError(Code.BAD_FRAME, "message is shorter than its header block")
-    try:
-        headers = _decode_headers(message[2 : 2 + size])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise RemoteProtocolError(Code.BAD_FRAME, f"header block: {error}") from error
-    return headers, message[2 + size :]
 
 
 def to_bytes(body: object) -> bytes:

@@ -23,13 +23,15 @@ from causeway.client.consumers import Shown
 from causeway.client.inquiries import BrowseInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
 from causeway.client.lots import Lot
 from causeway.client.machine import SessionMachine
-from causeway.client.message import Headers, MessageId
+from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX, check_mailbox
+from causeway.selectors import parse
 from causeway.types import Duration, Flag, ServiceClass
+from causeway.wire.headers import Headers
 
 
 class Session(SessionMachine):
@@ -193,12 +195,16 @@ class Session(SessionMachine):
         return commitment
 
     # Looking ---------------------------------------------------------------------------------------------------
-    def browse(self, mailbox: str, *, limit: int = 100, timeout: Duration | None = None) -> BrowseInquiry:
+    def browse(
+        self, mailbox: str, *, limit: int = 100, selector: str | None = None, timeout: Duration | None = None
+    ) -> BrowseInquiry:
         """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
+        if selector is not None:
+            parse(selector)  # a mistake is reported here and now
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")
-        page = BrowseInquiry(self._number(), mailbox, -1, limit)
+        page = BrowseInquiry(self._number(), mailbox, -1, limit, selector or "")
         self._inquire(page, timeout)
         return page
 

@@ -14,7 +14,7 @@ from causeway.client.arguments import check_priority, check_times, code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
-from causeway.client.message import Headers, check_size, to_bytes, with_headers
+from causeway.client.message import check_size, to_bytes, with_headers
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
@@ -30,6 +30,7 @@ from causeway.limits import (
 )
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
+from causeway.wire.headers import Headers
 
 RESEND_PAUSE: Duration = 50 * MILLISECOND
 """An owner that misses a batch says so for each later one; beginning again once per this time is enough."""

@@ -17,7 +17,7 @@ import uvloop
 from causeway.client.batches import Ticket
 from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
-from causeway.client.message import Headers
+from causeway.wire.headers import Headers
 
 
 class ThreadLatch:

@@ -71,6 +71,7 @@ class Parser:
         self._tokens = tokens(text)
         self._now = next(self._tokens)
         self._depth = 0
+        self._pattern_chars = 0
 
     def selector(self) -> Condition:
         """The whole text."""
@@ -161,8 +162,9 @@ class Parser:
             escape = str(token.value)
             if len(escape) != 1:
                 self._fail("a string of one character", token)
-        if len(str(pattern.value)) > SELECTOR_PATTERN_CHARS_MAX:
-            found = f"a pattern of {len(str(pattern.value))} characters"
+        self._pattern_chars += len(str(pattern.value))
+        if self._pattern_chars > SELECTOR_PATTERN_CHARS_MAX:
+            found = f"{self._pattern_chars} characters of patterns"
             raise SelectorError(self._text, pattern.column, found, f"at most {SELECTOR_PATTERN_CHARS_MAX}")
         try:
             matches = matcher(str(pattern.value), escape)

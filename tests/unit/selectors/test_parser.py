@@ -191,7 +191,7 @@ def test_long_rows_do_not_nest(joint: str, part: str, count: int, expected: bool
 def test_pattern_is_bounded() -> None:
     fits = "x" * SELECTOR_PATTERN_CHARS_MAX
     assert parse(f"a LIKE '{fits}'").matches({"a": fits})
-    with pytest.raises(SelectorError, match="found a pattern of 257 characters, expected at most 256") as caught:
+    with pytest.raises(SelectorError, match="found 129 characters of patterns, expected at most 128") as caught:
         parse(f"a LIKE '{fits}x'")
     assert caught.value.column == 8
 

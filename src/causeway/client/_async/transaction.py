@@ -8,11 +8,12 @@ from causeway.client._async.consumer import Message
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import check_priority, duration_of
 from causeway.client.lots import Lot
-from causeway.client.message import Headers, check_headers, check_size, to_bytes, with_headers
+from causeway.client.message import check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
 from causeway.errors import LocalProtocolError
 from causeway.limits import check_mailbox
 from causeway.types import Duration, Flag
+from causeway.wire.headers import Headers
 
 
 class Transaction:

@@ -15,13 +15,14 @@ from causeway.client._sync.transaction import Transaction
 from causeway.client.arguments import duration_of, service_of
 from causeway.client.batches import Lane
 from causeway.client.inquiries import BrowseInquiry
-from causeway.client.message import CORRELATION, REPLY_TO, Headers, MessageId, check_headers
+from causeway.client.message import CORRELATION, REPLY_TO, MessageId, check_headers
 from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, LocalProtocolError
 from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX, check_mailbox
 from causeway.trace import TraceRecord
+from causeway.wire.headers import Headers
 
 ROOM_MIN = 1024
 """What `ready` makes sure there is room for (or a quarter of the window, if that is less)."""
@@ -328,16 +329,17 @@ class Bus:
 
     # Looking ---------------------------------------------------------------------------------------------------
     def browse(
-        self, mailbox: str | None = None, limit: int = 100, *, timeout: float | None = None
+        self, mailbox: str | None = None, limit: int = 100, *, selector: str | None = None, timeout: float | None = None
     ) -> Iterator[Message]:
-        """Look at up to `limit` messages of a mailbox without taking them.
+        """Look at up to `limit` messages of a mailbox without taking them; with a selector, at those that it matches.
 
         They come page by page, the next one when the loop asks for it; `timeout` is for each page.
         """
         session = self._engine.session
         wait = None if timeout is None else duration_of("timeout", timeout)
         with self._engine.lock:
-            first = session.browse(self.name if mailbox is None else mailbox, limit=limit, timeout=wait)
+            where = self.name if mailbox is None else mailbox
+            first = session.browse(where, limit=limit, selector=selector, timeout=wait)
         page: BrowseInquiry | None = first
         while page is not None:
             for lot in self._answer(page):

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from causeway.client.message import CORRELATION, REPLY_TO, Delivery, Headers
+from causeway.client.message import CORRELATION, REPLY_TO, Delivery
 from causeway.client.reader import MailReader
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import DeadlineExceeded, LocalProtocolError
 from causeway.limits import CREDIT_MAX
 from causeway.types import ServiceClass
+from causeway.wire.headers import Headers
 
 CLOSE_SECONDS_MAX = 5.0
 """How long `close` waits for the broker to confirm what was acknowledged."""

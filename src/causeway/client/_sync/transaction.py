@@ -8,12 +8,13 @@ from types import TracebackType
 from causeway.client._sync.consumer import Message
 from causeway.client.arguments import check_priority, duration_of
 from causeway.client.lots import Lot
-from causeway.client.message import Headers, check_headers, check_size, to_bytes, with_headers
+from causeway.client.message import check_headers, check_size, to_bytes, with_headers
 from causeway.client.threaded import ThreadEngine
 from causeway.client.transactions import Parcel
 from causeway.errors import LocalProtocolError
 from causeway.limits import check_mailbox
 from causeway.types import Duration, Flag
+from causeway.wire.headers import Headers
 
 
 class Transaction:

@@ -15,11 +15,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from causeway.core.mail.consumers import Consumer
-from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch
+from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch, stretch
 from causeway.core.mail.seen import AdmittedStream
 from causeway.limits import ID_MAX
 from causeway.types import Span
-from causeway.wire.body import cut
 
 READY: Final = 1
 """Waits for a consumer."""
@@ -202,23 +201,7 @@ class Batch:
 
     def piece(self, start: int, stop: int) -> StoredBatch:
         """Messages start .. stop-1 as a batch of their own."""
-        info = self.info
-        if start == 0 and stop == self.count:
-            return info
-        return StoredBatch(
-            info.seq + start,
-            info.source,
-            info.incarnation,
-            info.stream,
-            info.first + start,
-            stop - start,
-            info.flags,
-            info.priority,
-            info.expires,
-            info.at,
-            info.origin,
-            cut(info.body, self.count, start, stop),
-        )
+        return stretch(self.info, start, stop)
 
 
 def _start(part: BatchPart) -> int:

@@ -212,6 +212,8 @@ class Desk:
     def _on_request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
         """A client looks for a mailbox: serve it, or say where it is, or find out first."""
         fault = faults.name_fault("mailbox", mailbox)
+        if fault is None and isinstance(event.head, Browse):
+            fault = faults.selector_fault(event.head.selector)
         if fault is not None:
             turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
             return

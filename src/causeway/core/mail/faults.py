@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import msgspec
 
+from causeway.core.mail.matching import selector_of
 from causeway.core.messages import Commit, Deposit, Message, SendPart, TxPrepare
 from causeway.errors import ConfigError
 from causeway.limits import (
@@ -52,6 +53,16 @@ def naming_fault(head: Message) -> str | None:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
         return f"origin: must be empty or the {KEY_BYTES} bytes of a broker's id"
+    return None
+
+
+def selector_fault(text: str) -> str | None:
+    """Of a selector; empty means all messages."""
+    try:
+        if text:
+            selector_of(text)
+    except ConfigError as error:
+        return str(error)
     return None
 
 

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from causeway.types import VOLATILE_FROM, Instant, Span
+from causeway.wire.body import cut
 
 BATCH: Final = b"b"
 MARK: Final = b"m"
@@ -56,6 +57,26 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def last(self) -> int:
         """Id of the last message."""
         return self.first + self.count - 1
+
+
+def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
+    """Messages start .. stop-1 of a batch as a batch of their own."""
+    if start == 0 and stop == batch.count:
+        return batch
+    return StoredBatch(
+        batch.seq + start,
+        batch.source,
+        batch.incarnation,
+        batch.stream,
+        batch.first + start,
+        stop - start,
+        batch.flags,
+        batch.priority,
+        batch.expires,
+        batch.at,
+        batch.origin,
+        cut(batch.body, batch.count, start, stop),
+    )
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.browser import BrowseRange, Glance
+from causeway.core.mail.browser import BrowseRange, Glance, Shown
 from causeway.core.mail.mailbox import Mailbox
+from causeway.core.mail.matching import matching, selector_of
+from causeway.core.mail.rows import StoredBatch, stretch
 from causeway.core.messages import Browse, Browsed, BrowsedBatch
-from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, BROWSED_MESSAGES_MAX, ID_MAX
+from causeway.limits import (
+    BROWSED_BODY_BYTES_MAX,
+    BROWSED_HEAD_BYTES_MAX,
+    BROWSED_MESSAGES_MAX,
+    ID_MAX,
+    SELECTED_BYTES_MAX,
+)
 
 ENTRY_OVERHEAD = 96
 """Bytes of one entry of the answer's head beside its name."""
@@ -14,41 +22,79 @@ ENTRY_OVERHEAD = 96
 def question_of(head: Browse) -> BrowseRange:
     """What a client asks, within bounds."""
     after = max(-1, min(head.after, ID_MAX - 1))
-    return BrowseRange(after, max(1, min(head.limit, BROWSED_MESSAGES_MAX)), head.row)
+    limit = BROWSED_MESSAGES_MAX if head.selector else max(1, min(head.limit, BROWSED_MESSAGES_MAX))
+    return BrowseRange(after, limit, head.row)
 
 
 def browsed(head: Browse, question: BrowseRange, glance: Glance) -> tuple[Browsed, bytes]:
     """The answer to Browse, with the bodies one after the other."""
-    shown: list[BrowsedBatch] = []
-    bodies: list[bytes] = []
-    room, head_room, left = BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, question.limit
-    row = -1
-    cut = False
-    for b, deliveries, behind in glance.shown:
-        room -= len(b.body)
-        head_room -= len(b.source.encode()) + ENTRY_OVERHEAD
-        if shown and min(room, head_room) < 0:
-            cut = True
+    page = _Page(head)
+    for one in glance.shown:
+        if not page.add(one):
             break
-        left -= b.count
-        row = behind
-        bodies.append(b.body)
-        shown.append(
-            BrowsedBatch(
-                b.seq,
-                b.source,
-                b.incarnation,
-                b.stream,
-                b.first,
-                b.count,
-                b.flags,
-                b.priority,
-                deliveries,
-                len(b.body),
-            )
-        )
-    done = not cut and left > 0 and glance.hidden is None
-    return Browsed(head.mailbox, head.token, tuple(shown), done, head.after, row), b"".join(bodies)
+    done = not page.full and page.seen < question.limit and glance.hidden is None
+    answer = Browsed(head.mailbox, head.token, tuple(page.batches), done, head.after, page.row, page.through)
+    return answer, b"".join(page.bodies)
+
+
+class _Page:
+    """One answer to Browse, while it is filled."""
+
+    def __init__(self, head: Browse) -> None:
+        self._selector = selector_of(head.selector) if head.selector else None
+        self._room, self._head_room, self._left = BROWSED_BODY_BYTES_MAX, BROWSED_HEAD_BYTES_MAX, max(1, head.limit)
+        self.batches: list[BrowsedBatch] = []
+        self.bodies: list[bytes] = []
+        self.seen = 0
+        """Messages that were looked at."""
+        self._to_look = SELECTED_BYTES_MAX
+        self.row = self.through = -1
+        self.full = False
+
+    def add(self, one: Shown) -> bool:
+        """Put in what is wanted of a stretch; false when it did not fit, and the page ends."""
+        piece = one.piece
+        runs, count = [(0, piece.count - 1)], piece.count
+        if self._selector is not None:
+            count = self._share(piece)
+            runs = matching(self._selector, stretch(piece, 0, count)) if count else []
+        for first, last in runs:
+            part = stretch(piece, first, min(last + 1, first + self._left)) if self._left > 0 else None
+            if part is None or not self._put(part, one.deliveries):
+                self.full = True
+                return False
+            self._left -= part.count
+            # Should the page end here, the next message lies in a batch whose number we do not know.
+            self.row, self.through = -1, part.seq + part.count - 1
+            if part.count <= last - first:
+                self.full = True
+                return False
+        self.seen += count
+        if count < piece.count:
+            self.full = True
+            if count:
+                self.row, self.through = -1, piece.seq + count - 1
+            return False
+        self.row, self.through = one.row, piece.seq + count - 1
+        return True
+
+    def _share(self, piece: StoredBatch) -> int:
+        """How many messages of a stretch may still be looked at; of the first one at least one."""
+        room, size = self._to_look, len(piece.body)
+        self._to_look -= size
+        if size <= room:
+            return piece.count
+        return max(0 if self.seen else 1, piece.count * max(room, 0) // size)
+
+    def _put(self, b: StoredBatch, deliveries: int) -> bool:
+        self._room -= len(b.body)
+        self._head_room -= len(b.source.encode()) + ENTRY_OVERHEAD
+        if self.batches and min(self._room, self._head_room) < 0:
+            return False
+        self.bodies.append(b.body)
+        whose = (b.seq, b.source, b.incarnation, b.stream, b.first, b.count)
+        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body)))
+        return True
 
 
 def described(mailbox: Mailbox) -> dict[str, object]:

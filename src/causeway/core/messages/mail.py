@@ -166,6 +166,8 @@ class Browse(msgspec.Struct, frozen=True, array_like=True, tag=78):
     limit: int
     row: int = -1
     """Where `after` comes from an earlier answer: its `row`, so that the owner need not search."""
+    selector: str = ""
+    """Only messages that it matches; empty for all."""
 
 
 class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -195,6 +197,8 @@ class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
     """As it was asked: tells the answers to two questions under one token apart."""
     row: int = -1
     """The batch in which the next message would lie: to be given back with the next question."""
+    through: int = -1
+    """All messages up to this number were looked at: those that are not here do not match, or are gone."""
 
 
 # Transactions --------------------------------------------------------------------------------------------------

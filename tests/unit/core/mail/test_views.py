@@ -1,0 +1,114 @@
+"""Answers to Browse: what fits a page, what a selector wants of it, and where to go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from causeway.client.message import with_headers
+from causeway.core.mail.browser import BrowseRange, Glance, Shown
+from causeway.core.mail.matching import matching, selector_of
+from causeway.core.mail.rows import StoredBatch
+from causeway.core.mail.views import browsed, question_of
+from causeway.core.messages import Browse, Browsed
+from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_MESSAGES_MAX, SELECTED_BYTES_MAX
+from causeway.types import MILLISECOND, Flag, ServiceClass
+from causeway.wire.body import join, split
+
+
+def batch(seq: int, *amounts: int, priority: int = 4, padding: int = 0) -> StoredBatch:
+    """Messages that say an amount in their headers."""
+    body = join([with_headers({"amount": amount}, b"x" * padding) for amount in amounts])
+    stream, at = int(ServiceClass.RECOVERABLE), 5 * MILLISECOND
+    return StoredBatch(seq, "a", 1, stream, seq, len(amounts), int(Flag.HEADERS), priority, 0, at, b"", body)
+
+
+def ask(
+    *batches: StoredBatch, selector: str = "", limit: int = 100, hidden: int | None = None
+) -> tuple[Browsed, list[int]]:
+    """The answer, and the numbers in it."""
+    head = Browse("orders", 1, -1, limit, -1, selector)
+    shown = [Shown(one, 0, one.seq + one.count) for one in batches]
+    answer, body = browsed(head, question_of(head), Glance(shown, hidden))
+    assert sum(found.size for found in answer.batches) == len(body)
+    at = 0
+    for found in answer.batches:
+        assert len(split(body[at : at + found.size], found.count)) == found.count
+        at += found.size
+    return answer, [found.seq + n for found in answer.batches for n in range(found.count)]
+
+
+def test_without_a_selector_everything_is_shown() -> None:
+    answer, numbers = ask(batch(1, 10, 20), batch(3, 30))
+    assert numbers == [1, 2, 3]
+    assert (answer.done, answer.row, answer.through) == (True, 4, 3)
+
+
+def test_only_what_matches_is_shown_and_all_of_it_was_looked_at() -> None:
+    answer, numbers = ask(batch(1, 10, 20, 30, 5), batch(5, 40, 1), selector="amount >= 20")
+    assert numbers == [2, 3, 5]
+    assert [found.count for found in answer.batches] == [2, 1]
+    assert (answer.done, answer.row, answer.through) == (True, 7, 6)
+
+
+def test_a_page_without_a_match_says_how_far_it_looked() -> None:
+    answer, numbers = ask(batch(1, 10, 20), selector="amount > 99", hidden=3)
+    assert numbers == []
+    assert (answer.done, answer.row, answer.through) == (False, 3, 2)
+
+
+def test_the_limit_counts_matches_and_a_cut_run_goes_on_where_it_was_cut() -> None:
+    answer, numbers = ask(batch(1, 1, 20, 20, 20), batch(5, 20), selector="amount = 20", limit=2)
+    assert numbers == [2, 3]
+    assert (answer.done, answer.row, answer.through) == (False, -1, 3)
+
+
+def test_a_page_that_is_full_goes_on_behind_what_it_holds() -> None:
+    big = BROWSED_BODY_BYTES_MAX // 2 + 1
+    answer, numbers = ask(batch(1, 20, padding=big), batch(2, 20, 1, 20, padding=big), selector="amount = 20")
+    assert numbers == [1]
+    assert (answer.done, answer.row, answer.through) == (False, 2, 1)
+    answer, numbers = ask(batch(2, 20, 1, 20, padding=big), selector="amount = 20")
+    assert numbers == [2]
+    assert (answer.done, answer.row, answer.through) == (False, -1, 2)
+
+
+def test_a_page_looks_at_so_much_and_no_more() -> None:
+    third = SELECTED_BYTES_MAX // 3
+    long = batch(1, 1, 2, 3, 4, 5, padding=third)
+    answer, numbers = ask(long, batch(6, 1), selector="amount = 4")
+    assert numbers == []
+    assert (answer.done, answer.row, answer.through) == (False, -1, 2)
+    answer, numbers = ask(batch(1, 1, 1, padding=third), batch(3, 1, 1, padding=third), selector="amount = 4")
+    assert (answer.done, answer.row, answer.through) == (False, 3, 2)
+    huge = batch(1, 4, padding=2 * SELECTED_BYTES_MAX)
+    answer, numbers = ask(huge, batch(2, 4), selector="amount = 4")
+    assert numbers == [1]
+    assert (answer.done, answer.row, answer.through) == (False, 2, 1)
+
+
+def test_with_a_selector_a_whole_page_is_looked_at() -> None:
+    assert question_of(Browse("orders", 1, -1, 3)) == BrowseRange(-1, 3)
+    assert question_of(Browse("orders", 1, -1, 3, -1, "TRUE")).limit == BROWSED_MESSAGES_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("JMSPriority = 7", [(0, 2)]),
+        ("JMSPriority = 4", []),
+        ("JMSTimestamp = 5", [(0, 2)]),
+        ("JMSDeliveryMode = 'PERSISTENT'", [(0, 2)]),
+        ("amount IN ('1')", []),
+        ("amount <> 2", [(0, 0), (2, 2)]),
+        ("amount IS NULL", []),
+    ],
+)
+def test_what_can_be_asked_about_a_message(text: str, runs: list[tuple[int, int]]) -> None:
+    assert matching(selector_of(text), batch(1, 1, 2, 3, priority=7)) == runs
+
+
+def test_messages_without_headers_or_with_broken_ones_have_none() -> None:
+    plain = StoredBatch(1, "a", 1, 0, 1, 2, 0, 4, 0, 0, b"", join([b"x", b"y"]))
+    broken = StoredBatch(1, "a", 1, 0, 1, 2, int(Flag.HEADERS), 4, 0, 0, b"", join([b"\xff\xff", b"\x00\x01\xc1"]))
+    for one in (plain, broken):
+        assert matching(selector_of("amount IS NULL AND JMSDeliveryMode = 'NON_PERSISTENT'"), one) == [(0, 1)]
