@@ -49,12 +49,11 @@ TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 HEADERS_BYTES_MAX: Final = 0xFFFF
 """Headers of one message, encoded: their length is 16 bits on the wire."""
 
-SELECTOR_CHARS_MAX: Final = 4096
+SELECTOR_CHARS_MAX: Final = 1024
 """One message selector: it is evaluated for every message, and time grows with its length."""
 
 SELECTOR_DEPTH_MAX: Final = 32
-"""Parentheses, NOTs and signs inside each other in a selector: each costs some calls of the stack, and nobody reads
-more. Rows of AND, OR and arithmetic do not count."""
+"""Parentheses, NOTs and signs inside each other in a selector: each costs some calls of the stack."""
 
 SELECTOR_PATTERN_CHARS_MAX: Final = 128
 """All patterns of LIKE in a selector: a long piece with wildcards is compared at every place of a header's value."""
@@ -108,11 +107,13 @@ BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
 BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """What one answer to Browse says about its messages: it must fit a frame's head."""
 
-SELECTED_BYTES_MAX: Final = MIB
-"""What one answer to Browse looks at with a selector, beside one batch: nobody else is served meanwhile."""
+SELECTED_MESSAGES_MAX: Final = 200
+"""Messages that one answer to Browse looks at with a selector; the client asks on."""
+SELECTED_BYTES_MAX: Final = 128 * KIB
+"""Bodies that it looks at, or one message. The worst selector over the worst headers takes some 20 ms for that."""
 
-SELECTORS_REMEMBERED_MAX: Final = 1024
-"""Selectors that a broker keeps compiled."""
+SELECTORS_REMEMBERED_MAX: Final = 64
+"""Selectors that a broker keeps compiled: the longest take 0.2 MB each."""
 
 LOOKS_PER_CONNECTION_MAX: Final = 16
 """Browses of one connection that wait for the disk; one more is put off."""
@@ -171,7 +172,7 @@ BURIALS_BYTES_MAX: Final = 32 * MIB
 """Dead letters on their way from one broker; above it further ones stay in their own mailboxes for the time being."""
 
 BURIALS_PER_MAILBOX_BYTES_MAX: Final = 4 * MIB
-"""Of one mailbox, of BURIALS_BYTES_MAX: a dead-letter mailbox that takes nothing must not stop the others."""
+"""Of one mailbox, of BURIALS_BYTES_MAX: a dead-letter mailbox that takes nothing leaves room for seven others."""
 
 STREAM_BATCHES_MAX: Final = 512
 """Batches of one stream on their way at once; the rest waits at the source broker, so that an owner is never flooded

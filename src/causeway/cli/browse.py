@@ -27,7 +27,9 @@ def browse(
     selector: Annotated[
         str | None, typer.Option(help="Only messages whose headers match, e.g. \"amount > 100 AND region = 'EU'\".")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds until the mailbox's owner must have answered.")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds until the mailbox's owner must have answered, page by page.")
+    ] = 10.0,
     name: AppName = "causeway-cli",
     url: Url = None,
     data: Data = None,

@@ -25,6 +25,7 @@ from causeway.core.messages import (
     StoryRequest,
 )
 from causeway.errors import CausewayError, Code, RemoteProtocolError
+from causeway.limits import BROWSED_MESSAGES_MAX
 from causeway.trace import TraceRecord
 from causeway.types import Instant, Peer
 from causeway.wire import body as bodies
@@ -77,7 +78,8 @@ class BrowseInquiry(Inquiry):
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Ask the owner, or who knows it."""
-        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, self.limit, self.row, self.selector))
+        limit = min(self.limit, BROWSED_MESSAGES_MAX)
+        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, limit, self.row, self.selector))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """The page's lots."""

@@ -201,6 +201,8 @@ class Session(SessionMachine):
         """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
         if selector is not None:
+            if not isinstance(selector, str):
+                raise ConfigError("selector", selector, "must be str")
             parse(selector)  # a mistake is reported here and now
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")

@@ -1,4 +1,4 @@
-"""Patterns of LIKE: compiled once, matched in time that grows with the text and never explodes.
+"""Patterns of LIKE: compiled once, matched in time that is at most a product of lengths.
 
 A pattern is cut at every % into pieces of fixed length. The first must begin the text, the last must end it, and each
 between them is looked for from where the one before it ended: the leftmost place is always good enough, so nothing is

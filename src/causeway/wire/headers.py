@@ -25,6 +25,6 @@ def split_headers(message: bytes) -> tuple[dict[str, HeaderValue], bytes]:
         raise RemoteProtocolError(Code.BAD_FRAME, "message is shorter than its header block")
     try:
         headers = _decode_headers(message[2 : 2 + size])
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise RemoteProtocolError(Code.BAD_FRAME, f"header block: {error}") from error
     return headers, message[2 + size :]

@@ -44,6 +44,8 @@ class Shown(NamedTuple):
     deliveries: int
     row: int
     """`BrowseRange.row` for what comes next."""
+    batch: int
+    """The number of the batch."""
 
 
 class Glance(NamedTuple):
@@ -136,7 +138,7 @@ def _shown(batches: Iterable[Batch], question: BrowseRange, now: Instant) -> lis
             if start < stop and not part.state & hidden:
                 left -= stop - start
                 row = seq if stop < batch.count else seq + batch.count
-                found.append(Shown(batch.piece(start, stop), part.deliveries, row))
+                found.append(Shown(batch.piece(start, stop), part.deliveries, row, seq))
         if left <= 0:
             break
     return found

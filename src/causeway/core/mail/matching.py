@@ -1,7 +1,7 @@
 """Which messages of a batch a selector wants. Owns: what a selector can ask about a message.
 
-Identifiers are the names of the message's headers; those that begin with JMS mean the message itself, as in the
-specification. A header block that is broken has no headers in it.
+Identifiers are the names of the message's headers; JMSDeliveryMode, JMSPriority and JMSTimestamp mean the message
+itself, as in the specification. A header block that is broken has no headers in it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ selector_of = lru_cache(maxsize=SELECTORS_REMEMBERED_MAX)(parse)
 """Compiled once, however often it is asked. A bad one raises, hence is never remembered."""
 
 _HEADERS = int(Flag.HEADERS)
+_VALUES = (str, int, float, bool, bytes)
+"""What a header may hold; anything else, and None, is as good as nothing."""
 
 
 def matching(selector: Selector, batch: StoredBatch) -> list[Span]:
@@ -52,6 +54,7 @@ def _headers(batch: StoredBatch) -> Iterator[dict[str, HeaderValue]]:
         return
     for message in split(batch.body, batch.count):
         try:
-            yield split_headers(message)[0]
+            headers = split_headers(message)[0]
+            yield {name: value for name, value in headers.items() if isinstance(value, _VALUES)}
         except RemoteProtocolError:
             yield {}

@@ -13,6 +13,7 @@ from causeway.limits import (
     BROWSED_MESSAGES_MAX,
     ID_MAX,
     SELECTED_BYTES_MAX,
+    SELECTED_MESSAGES_MAX,
 )
 
 ENTRY_OVERHEAD = 96
@@ -22,7 +23,7 @@ ENTRY_OVERHEAD = 96
 def question_of(head: Browse) -> BrowseRange:
     """What a client asks, within bounds."""
     after = max(-1, min(head.after, ID_MAX - 1))
-    limit = BROWSED_MESSAGES_MAX if head.selector else max(1, min(head.limit, BROWSED_MESSAGES_MAX))
+    limit = SELECTED_MESSAGES_MAX if head.selector else max(1, min(head.limit, BROWSED_MESSAGES_MAX))
     return BrowseRange(after, limit, head.row)
 
 
@@ -64,8 +65,7 @@ class _Page:
                 self.full = True
                 return False
             self._left -= part.count
-            # Should the page end here, the next message lies in a batch whose number we do not know.
-            self.row, self.through = -1, part.seq + part.count - 1
+            self.row, self.through = one.batch, part.seq + part.count - 1
             if part.count <= last - first:
                 self.full = True
                 return False
@@ -73,7 +73,7 @@ class _Page:
         if count < piece.count:
             self.full = True
             if count:
-                self.row, self.through = -1, piece.seq + count - 1
+                self.row, self.through = one.batch, piece.seq + count - 1
             return False
         self.row, self.through = one.row, piece.seq + count - 1
         return True

@@ -10,7 +10,7 @@ from causeway.core.mail.matching import matching, selector_of
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.views import browsed, question_of
 from causeway.core.messages import Browse, Browsed
-from causeway.limits import BROWSED_BODY_BYTES_MAX, BROWSED_MESSAGES_MAX, SELECTED_BYTES_MAX
+from causeway.limits import BROWSED_BODY_BYTES_MAX, SELECTED_BYTES_MAX, SELECTED_MESSAGES_MAX
 from causeway.types import MILLISECOND, Flag, ServiceClass
 from causeway.wire.body import join, split
 
@@ -27,7 +27,7 @@ def ask(
 ) -> tuple[Browsed, list[int]]:
     """The answer, and the numbers in it."""
     head = Browse("orders", 1, -1, limit, -1, selector)
-    shown = [Shown(one, 0, one.seq + one.count) for one in batches]
+    shown = [Shown(one, 0, one.seq + one.count, one.seq) for one in batches]
     answer, body = browsed(head, question_of(head), Glance(shown, hidden))
     assert sum(found.size for found in answer.batches) == len(body)
     at = 0
@@ -59,7 +59,7 @@ def test_a_page_without_a_match_says_how_far_it_looked() -> None:
 def test_the_limit_counts_matches_and_a_cut_run_goes_on_where_it_was_cut() -> None:
     answer, numbers = ask(batch(1, 1, 20, 20, 20), batch(5, 20), selector="amount = 20", limit=2)
     assert numbers == [2, 3]
-    assert (answer.done, answer.row, answer.through) == (False, -1, 3)
+    assert (answer.done, answer.row, answer.through) == (False, 1, 3)
 
 
 def test_a_page_that_is_full_goes_on_behind_what_it_holds() -> None:
@@ -69,7 +69,7 @@ def test_a_page_that_is_full_goes_on_behind_what_it_holds() -> None:
     assert (answer.done, answer.row, answer.through) == (False, 2, 1)
     answer, numbers = ask(batch(2, 20, 1, 20, padding=big), selector="amount = 20")
     assert numbers == [2]
-    assert (answer.done, answer.row, answer.through) == (False, -1, 2)
+    assert (answer.done, answer.row, answer.through) == (False, 2, 2)
 
 
 def test_a_page_looks_at_so_much_and_no_more() -> None:
@@ -77,7 +77,7 @@ def test_a_page_looks_at_so_much_and_no_more() -> None:
     long = batch(1, 1, 2, 3, 4, 5, padding=third)
     answer, numbers = ask(long, batch(6, 1), selector="amount = 4")
     assert numbers == []
-    assert (answer.done, answer.row, answer.through) == (False, -1, 2)
+    assert (answer.done, answer.row, answer.through) == (False, 1, 2)
     answer, numbers = ask(batch(1, 1, 1, padding=third), batch(3, 1, 1, padding=third), selector="amount = 4")
     assert (answer.done, answer.row, answer.through) == (False, 3, 2)
     huge = batch(1, 4, padding=2 * SELECTED_BYTES_MAX)
@@ -88,7 +88,7 @@ def test_a_page_looks_at_so_much_and_no_more() -> None:
 
 def test_with_a_selector_a_whole_page_is_looked_at() -> None:
     assert question_of(Browse("orders", 1, -1, 3)) == BrowseRange(-1, 3)
-    assert question_of(Browse("orders", 1, -1, 3, -1, "TRUE")).limit == BROWSED_MESSAGES_MAX
+    assert question_of(Browse("orders", 1, -1, 3, -1, "TRUE")).limit == SELECTED_MESSAGES_MAX
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,9 @@ def test_what_can_be_asked_about_a_message(text: str, runs: list[tuple[int, int]
 
 def test_messages_without_headers_or_with_broken_ones_have_none() -> None:
     plain = StoredBatch(1, "a", 1, 0, 1, 2, 0, 4, 0, 0, b"", join([b"x", b"y"]))
+    deep, wide = b"\x81\xa1a" + b"\x91" * 1500 + b"\xc0", b"\x81\xa6amount\x90"
+    blocks = [len(block).to_bytes(2, "big") + block for block in (deep, wide)]
     broken = StoredBatch(1, "a", 1, 0, 1, 2, int(Flag.HEADERS), 4, 0, 0, b"", join([b"\xff\xff", b"\x00\x01\xc1"]))
-    for one in (plain, broken):
+    hostile = StoredBatch(1, "a", 1, 0, 1, 2, int(Flag.HEADERS), 4, 0, 0, b"", join(blocks))
+    for one in (plain, broken, hostile):
         assert matching(selector_of("amount IS NULL AND JMSDeliveryMode = 'NON_PERSISTENT'"), one) == [(0, 1)]
