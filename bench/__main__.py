@@ -19,6 +19,9 @@ from bench import ours, peers, relay
 from bench.harness import Case, Failed, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
+TRIPS_PER_RUN = 3
+"""Round trips are measured so much more often: they depend on which core a process happens to be woken on."""
+
 EXTRA_RUNS_MAX = 2
 """How often a run is repeated because the hypervisor took too much of it."""
 
@@ -48,10 +51,13 @@ def best_of(result: Result, folder: Path) -> Sample:
 def run_all(results: list[Result], options: argparse.Namespace, progress: Progress) -> None:
     """Calibrate each case, then run all of them in turn, several times."""
     todo = [result for result in results if not result.problem]
-    task = progress.add_task("", total=len(todo) * (1 + options.runs))
+    trips = [result for result in todo if result.case.kind == "roundtrip"]
+    total = len(todo) + options.runs * (len(todo) + len(trips) * (TRIPS_PER_RUN - 1))
+    task = progress.add_task("", total=total)
     with tempfile.TemporaryDirectory(prefix="causeway-bench-") as name:
         for turn in range(1 + options.runs):
-            for index, result in enumerate(todo):
+            more = [result for result in trips if not result.problem] * (TRIPS_PER_RUN - 1) if turn else []
+            for index, result in enumerate([*todo, *more]):
                 progress.update(task, description=f"{result.case.kind} {result.case.system} {result.size} B")
                 folder = Path(name) / f"{turn}-{index}"
                 try:
