@@ -121,7 +121,6 @@ class Fates:
         lane = batch.lane
         limit = lane.timeout
         if lane.ttl:
-            batch.dies = now + lane.ttl
             limit = min(limit or lane.ttl, lane.ttl)
         if limit:
             batch.deadline = now + limit

@@ -158,8 +158,9 @@ class Streams:
         lane, link = batch.lane, self._link
         stream = lane.stream
         loose = not lane.flags & _ANSWERED
+        if lane.ttl:
+            batch.dies = turn.now + lane.ttl
         if loose and link is not None and not link.clogged and not stream.loose:
-            batch.dies = turn.now + lane.ttl if lane.ttl else 0
             self._transmit(turn, link, batch, 0)
             self._fates.sent_off(batch)
             return

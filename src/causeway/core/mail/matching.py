@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import repeat
 
 from causeway.core.mail.rows import StoredBatch
 from causeway.errors import RemoteProtocolError
@@ -21,7 +22,7 @@ selector_of = lru_cache(maxsize=SELECTORS_REMEMBERED_MAX)(parse)
 """Compiled once, however often it is asked. A bad one raises, hence is never remembered."""
 
 _HEADERS = int(Flag.HEADERS)
-_VALUES = (str, int, float, bool, bytes)
+_VALUES = (str, int, float, bytes)
 """What a header may hold; anything else, and None, is as good as nothing."""
 
 
@@ -29,7 +30,8 @@ def matching(selector: Selector, batch: StoredBatch) -> list[Span]:
     """The runs (first, last) of offsets in a batch that the selector wants."""
     runs: list[Span] = []
     about = _about(batch)
-    for at, headers in enumerate(_headers(batch)):
+    asks_headers = not selector.identifiers <= about.keys()
+    for at, headers in enumerate(_headers(batch) if asks_headers else repeat({}, batch.count)):
         if not selector.matches({**headers, **about}):
             continue
         if runs and runs[-1][1] == at - 1:
@@ -50,7 +52,7 @@ def _about(batch: StoredBatch) -> dict[str, HeaderValue]:
 
 def _headers(batch: StoredBatch) -> Iterator[dict[str, HeaderValue]]:
     if not batch.flags & _HEADERS:
-        yield from ({} for _ in range(batch.count))
+        yield from repeat({}, batch.count)
         return
     for message in split(batch.body, batch.count):
         try:
