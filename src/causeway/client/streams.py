@@ -155,8 +155,7 @@ class Streams:
             self._launch(turn, batch)
 
     def _launch(self, turn: Turn, batch: SentBatch) -> None:
-        lane, link = batch.lane, self._link
-        stream = lane.stream
+        lane, link, stream = batch.lane, self._link, batch.lane.stream
         loose = not lane.flags & _ANSWERED
         if lane.ttl:
             batch.dies = turn.now + lane.ttl
