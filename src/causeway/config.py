@@ -13,8 +13,8 @@ from causeway.limits import (
     MAILBOX_VOLATILE_BYTES_MAX,
     MAILBOX_WINDOW_BYTES,
     MAILBOXES_MAX,
-    check_name,
 )
+from causeway.names import check_name
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
 TIMING_MAX: Final[Duration] = 3600 * SECOND

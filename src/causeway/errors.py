@@ -33,6 +33,9 @@ class Code(enum.IntEnum):
     UNAVAILABLE = 11
     OVERLOADED = 12
     CLUSTER_FULL = 13
+    NO_MAILBOX = 14
+    IN_USE = 15
+    OVERFLOWED = 16
 
     @classmethod
     def of(cls, value: int) -> Code:
@@ -56,6 +59,9 @@ REMEDIES: dict[Code, str] = {
     Code.UNAVAILABLE: "wait for the broker or connect to another one",
     Code.OVERLOADED: "send less at once",
     Code.CLUSTER_FULL: "use fewer mailboxes, or restart brokers with --set mailboxes_max; those that exist go on",
+    Code.NO_MAILBOX: "send elsewhere: the private mailbox or subscription has ended with the connection it belonged to",
+    Code.IN_USE: "close the other consumer of this subscription first, or share it",
+    Code.OVERFLOWED: "read faster, subscribe again, or choose another overflow policy",
 }
 """What people are told to do."""
 

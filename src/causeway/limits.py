@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
-
-from causeway.errors import ConfigError
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -134,15 +131,8 @@ and the status says how many mailboxes it left out."""
 MAILBOXES_MAX: Final = 100_000
 """Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
 
-PRIVATE: Final = "~"
-"""Reserved in names. Followed by 16 hex digits it ends the name of a mailbox of one life of one application, which ends
-some time after it; people do not write so many digits by accident."""
-
 REPLY_SECONDS_MAX: Final = 600
 """An answer nobody takes for so long is dropped: who asked is gone, and its private mailbox may end."""
-
-RESERVED_PREFIX: Final = "causeway/"
-"""Names that begin with it are the brokers' own groups, never mailboxes."""
 
 CONNECTIONS_MAX: Final = 10_000
 """Open connections of one broker; one more is refused."""
@@ -354,47 +344,3 @@ SPANS_PER_FRAME_MAX: Final = 2048
 
 REPLIES_UNREAD_MAX: Final = 4096
 """Replies that may be on their way to one client; the rest waits in its reply mailbox."""
-
-
-def check_name(field: str, value: str) -> str:
-    """Return a mailbox or application name, or say what is wrong with it."""
-    size = len(value.encode("utf-8", "surrogatepass"))
-    if not value:
-        raise ConfigError(field, value, "must not be empty; give 1 to 255 bytes of UTF-8")
-    if size > NAME_BYTES_MAX:
-        raise ConfigError(field, value, f"has {size} bytes; at most {NAME_BYTES_MAX} are allowed")
-    if not value.isprintable():
-        raise ConfigError(field, value, "has unprintable characters; use printable UTF-8")
-    return value
-
-
-def check_application(field: str, value: str) -> str:
-    """As `check_name`, and no mailbox of this name ends with one life of an application."""
-    check_name(field, value)
-    if PRIVATE in value:
-        raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
-    return value
-
-
-def check_mailbox(field: str, value: str) -> str:
-    """As `check_name`, and the name is not one of the brokers' own and not private by mistake."""
-    check_name(field, value)
-    if PRIVATE in value and not is_private(value):
-        raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
-    if value.startswith(RESERVED_PREFIX):
-        raise ConfigError(field, value, f"names that begin with {RESERVED_PREFIX!r} are reserved; choose another one")
-    return value
-
-
-_PRIVATE_NAME: Final = re.compile(f"[^{PRIVATE}]+{PRIVATE}[0-9a-f]{{16}}")
-"""What such a name looks like."""
-
-
-def private_name(application: str, incarnation: int) -> str:
-    """The mailbox of one life of an application."""
-    return f"{application}{PRIVATE}{incarnation:016x}"
-
-
-def is_private(mailbox: str) -> bool:
-    """Whether a mailbox belongs to one life of one application, and ends some time after it."""
-    return PRIVATE in mailbox and _PRIVATE_NAME.fullmatch(mailbox) is not None

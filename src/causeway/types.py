@@ -69,6 +69,19 @@ class Flag(enum.IntFlag):
     """Each message starts with a header block (see `wire.body`); without it messages are bare bodies."""
     REDELIVERED = 8
     """The messages may have reached an application before."""
+    RETAIN = 16
+    """Published: the topic keeps the last of them for whoever subscribes later; an empty message ends that."""
+
+
+class Overflow(enum.IntEnum):
+    """What happens when a subscription's store is full."""
+
+    BLOCK = 0
+    """It takes nothing more until somebody reads; its topics wait, and in the end their publishers."""
+    DROP_OLDEST = 1
+    """Its oldest messages make room."""
+    DISCONNECT = 2
+    """It ends, and its readers are told."""
 
 
 Span = tuple[int, int]

@@ -15,7 +15,7 @@ from causeway.cli.letters import as_object, preview
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.errors import ConfigError
-from causeway.limits import check_mailbox
+from causeway.names import check_mailbox
 
 PREVIEW_WIDTH = 40
 

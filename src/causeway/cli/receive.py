@@ -13,7 +13,7 @@ from causeway.cli.letters import as_object
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
 from causeway.errors import ConfigError
-from causeway.limits import check_mailbox
+from causeway.names import check_mailbox
 
 PREFETCH = 256
 

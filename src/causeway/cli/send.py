@@ -17,7 +17,7 @@ from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.arguments import check_priority, duration_of
 from causeway.errors import ConfigError
-from causeway.limits import check_mailbox
+from causeway.names import check_mailbox
 
 SERVICES = ("express", "unreliable", "recoverable", "transactional")
 IDS_SHOWN_MAX = 100

@@ -35,7 +35,8 @@ from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
 from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
-from causeway.limits import REPLIES_UNREAD_MAX, private_name
+from causeway.limits import REPLIES_UNREAD_MAX
+from causeway.names import private_name
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Instant
 

@@ -28,7 +28,8 @@ from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
 from causeway.errors import Code, ConfigError, Refused
-from causeway.limits import CREDIT_MAX, check_mailbox
+from causeway.limits import CREDIT_MAX
+from causeway.names import check_mailbox
 from causeway.selectors import parse
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers

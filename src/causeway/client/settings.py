@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from causeway.errors import ConfigError
-from causeway.limits import MIB, check_application
+from causeway.limits import MIB
+from causeway.names import check_application
 from causeway.types import MILLISECOND, SECOND, Duration
 
 Address = tuple[str, int]

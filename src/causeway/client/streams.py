@@ -26,8 +26,8 @@ from causeway.limits import (
     LANES_MAX,
     RESENT_AT_ONCE_MAX,
     STREAMS_SENT_MAX,
-    check_mailbox,
 )
+from causeway.names import check_mailbox
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
 from causeway.wire.headers import Headers

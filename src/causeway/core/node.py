@@ -43,7 +43,17 @@ from causeway.core.groups.registry import ROOT
 from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
-from causeway.core.messages import GroupMessage, Leave, MailMessage, Message, OverlayMessage, StatusReply, StatusRequest
+from causeway.core.messages import (
+    GroupMessage,
+    Leave,
+    MailMessage,
+    Message,
+    OverlayMessage,
+    StatusReply,
+    StatusRequest,
+    TopicMessage,
+    TransactionMessage,
+)
 from causeway.core.overlay.overlay import Overlay
 from causeway.errors import Code
 from causeway.limits import INTERNAL_HOPS_MAX, STATUS_ENTRIES_MAX
@@ -96,7 +106,7 @@ class Node:
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
             **dict.fromkeys(get_args(GroupMessage), self._on_group_message),
-            **dict.fromkeys(get_args(MailMessage), self._desk.on_peer_message),
+            **dict.fromkeys(get_args(MailMessage | TransactionMessage | TopicMessage), self._desk.on_peer_message),
         }
         """Whose a message of another broker is; those of the links never get here."""
 

@@ -9,12 +9,23 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Confirmed, Deposit, Message, TxAsk, TxDecide, TxPrepare
+from causeway.core.messages import (
+    AskInterest,
+    Config,
+    Confirmed,
+    Deposit,
+    Message,
+    Register,
+    SummaryHeld,
+    TxAsk,
+    TxDecide,
+    TxPrepare,
+)
 from causeway.errors import Code
 from causeway.store.base import Write
 from causeway.types import BrokerId, Duration, Key, Peer
 
-Postable = Deposit | Confirmed | TxPrepare | TxDecide | TxAsk
+Postable = Deposit | Confirmed | TxPrepare | TxDecide | TxAsk | Register | AskInterest | SummaryHeld
 """What is addressed to a mailbox rather than to a broker."""
 
 

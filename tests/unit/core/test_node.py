@@ -29,7 +29,7 @@ from causeway.core.messages import (
 )
 from causeway.core.node import START_TOKEN, Node
 from causeway.errors import Code
-from causeway.limits import private_name
+from causeway.names import private_name
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
 from causeway.wire.body import join

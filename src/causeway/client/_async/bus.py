@@ -21,7 +21,8 @@ from causeway.client.message import CORRELATION, REPLY_TO, MessageId, check_head
 from causeway.client.settings import SessionConfig
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, LocalProtocolError
-from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX, check_mailbox
+from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
+from causeway.names import check_mailbox
 from causeway.trace import TraceRecord
 from causeway.wire.headers import Headers
 

@@ -11,7 +11,7 @@ from causeway.client.lots import Lot
 from causeway.client.message import check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
 from causeway.errors import LocalProtocolError
-from causeway.limits import check_mailbox
+from causeway.names import check_mailbox
 from causeway.types import Duration, Flag
 from causeway.wire.headers import Headers
 

@@ -20,7 +20,8 @@ from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, LocalProtocolError
-from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX, check_mailbox
+from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
+from causeway.names import check_mailbox
 from causeway.trace import TraceRecord
 from causeway.wire.headers import Headers
 

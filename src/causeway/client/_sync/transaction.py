@@ -12,7 +12,7 @@ from causeway.client.message import check_headers, check_size, to_bytes, with_he
 from causeway.client.threaded import ThreadEngine
 from causeway.client.transactions import Parcel
 from causeway.errors import LocalProtocolError
-from causeway.limits import check_mailbox
+from causeway.names import check_mailbox
 from causeway.types import Duration, Flag
 from causeway.wire.headers import Headers
 

@@ -18,7 +18,8 @@ from causeway.core.groups.state import Group, Position, forget_rows, meta_row, p
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
-from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX, is_private
+from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX
+from causeway.names import is_private
 from causeway.store.base import LOCAL, Delete, Write
 from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from causeway.core.messages import Ballot, Config, Member, Promised
-from causeway.limits import is_private
+from causeway.names import is_private
 from causeway.store.base import LOCAL, Delete, Put, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 

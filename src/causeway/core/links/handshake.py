@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from causeway.core.messages import PROTOCOL_VERSION, Hello, Welcome
 from causeway.errors import Code, ConfigError
-from causeway.limits import NAME_BYTES_MAX, check_application, check_name
+from causeway.limits import NAME_BYTES_MAX
+from causeway.names import check_application, check_name
 from causeway.types import KEY_BYTES, Peer
 
 Complaint = tuple[Code, str]

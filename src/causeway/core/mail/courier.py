@@ -18,6 +18,7 @@ from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
+    AskInterest,
     Attach,
     Browse,
     Commit,
@@ -27,9 +28,12 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
+    Register,
     Return,
     Routed,
     Settle,
+    SummaryHeld,
+    TxDecide,
     TxPrepare,
     TxPrepared,
 )
@@ -256,3 +260,12 @@ class MailCourier:
     def waiting_count(self) -> int:
         """How many messages and requests wait here."""
         return sum(len(w.events) for w in self._waiting.values())
+
+
+def place_of(head: Postable) -> str:
+    """The mailbox whose owner a message is for."""
+    if isinstance(head, Deposit):
+        return head.dest
+    if isinstance(head, Register | AskInterest | SummaryHeld):
+        return head.item
+    return head.mailbox if isinstance(head, TxPrepare | TxDecide) else head.source

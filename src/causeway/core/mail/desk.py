@@ -24,7 +24,7 @@ from causeway.core.machine import Turn
 from causeway.core.mail import faults
 from causeway.core.mail.burials import Burials
 from causeway.core.mail.coordinator import Coordinator
-from causeway.core.mail.courier import MailCourier, key_of
+from causeway.core.mail.courier import MailCourier, key_of, place_of
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.messages import (
@@ -101,7 +101,7 @@ class Desk:
             self._office.on_prepare(turn, key, head, body)
         elif isinstance(head, TxDecide):
             self._office.on_decide(turn, key, head)
-        else:
+        elif isinstance(head, TxAsk):
             self._coordinator.on_ask(turn, key, head)
         return True
 
@@ -291,7 +291,7 @@ class Desk:
     def _is_sound(self, turn: Turn, head: Message, body: bytes) -> bool:
         """Whether another broker's message may be acted on. Absurd ones are answered if they say where to."""
         if isinstance(head, Routed):
-            if head.mailbox != _place(head.head) or not head.hops >= 0:
+            if head.mailbox != place_of(head.head) or not head.hops >= 0:
                 return False
             head = head.head
         if faults.naming_fault(head) is not None:
@@ -382,13 +382,6 @@ class Desk:
             "deposits": self._outbox.taken,
             "waiting": self.courier.waiting_count,
         }
-
-
-def _place(head: Postable) -> str:
-    """The mailbox whose owner a message is for."""
-    if isinstance(head, Deposit):
-        return head.dest
-    return head.mailbox if isinstance(head, TxPrepare | TxDecide) else head.source
 
 
 def _express_only(head: Message) -> bool:

@@ -23,8 +23,8 @@ from causeway.limits import (
     TRANSACTION_HEAD_BYTES_MAX,
     TRANSACTION_PARTS_MAX,
     TTL_NS_MAX,
-    check_mailbox,
 )
+from causeway.names import check_mailbox
 from causeway.types import KEY_BYTES, ServiceClass, Span
 from causeway.wire import body as bodies
 

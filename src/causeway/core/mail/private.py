@@ -8,7 +8,7 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
 from causeway.core.mail.box import Box
 from causeway.core.ports import Groups
-from causeway.limits import is_private
+from causeway.names import is_private
 from causeway.types import SECOND, Key
 
 PRIVATE_FOR = 60 * SECOND

@@ -1,13 +1,15 @@
-"""Mailboxes: what clients, source brokers and owners say about messages. Tags 60 to 99, and 10.
+"""Mailboxes: what clients, source brokers and owners say about messages. Tags 60 to 79, 90 to 99, and 10.
 
 Routed has tag 10, among those of the overlay, because the overlay's path carries it; it is declared here because it
-encloses messages of this module. The body of Deposit, Deliver, Browsed and Commit is described in `wire.body`.
+encloses messages of this module. The body of Deposit, Deliver and Browsed is described in `wire.body`.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from causeway.core.messages.topics import AskInterest, Interest, Published, Register, SummaryHeld
+from causeway.core.messages.transactions import TxAsk, TxDecide, TxPrepare
 from causeway.types import Key, Peer, Span
 
 
@@ -31,6 +33,10 @@ class Deposit(msgspec.Struct, frozen=True, array_like=True, tag=60, gc=False):
     """Nanoseconds left to live when this frame was sent; 0 = for ever."""
     origin: bytes = b""
     """The source broker, where acknowledgements go."""
+    published: Published | None = None
+    """Of a batch for a topic: `dest` is the topic's item, or a subscription."""
+    delay: int = 0
+    """Nanoseconds from now before which nobody gets it."""
 
 
 class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
@@ -89,6 +95,12 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=70):
     """Chosen by the client, unique on its connection."""
     credit: int
     """How many messages it will hold unsettled."""
+    selector: str = ""
+    """Only messages that it matches; empty for all."""
+    exclusive: bool = False
+    """No consumer beside this one."""
+    interest: Interest | None = None
+    """The mailbox is a subscription: Attached comes when whoever publishes knows of it."""
 
 
 class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
@@ -96,6 +108,10 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
 
     mailbox: str
     consumer: int
+    numbers: tuple[tuple[str, int], ...] = ()
+    """A subscription with `replay`: per item, from which of its numbers on messages come; what is older is history."""
+    history: str = ""
+    """The mailbox that keeps what is older; empty when nobody does."""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):
@@ -129,6 +145,11 @@ class Deliver(msgspec.Struct, frozen=True, array_like=True, tag=74, gc=False):
     priority: int
     deliveries: int
     """How often these messages were given back before."""
+    at: int = 0
+    """When the owner took them."""
+    expires: int = 0
+    """When they end; 0 for never."""
+    published: Published | None = None
 
 
 class Settle(msgspec.Struct, frozen=True, array_like=True, tag=75, gc=False):
@@ -183,6 +204,9 @@ class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
     priority: int
     deliveries: int
     size: int
+    at: int = 0
+    expires: int = 0
+    published: Published | None = None
 
 
 class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
@@ -199,108 +223,6 @@ class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
     """The batch in which the next message would lie: to be given back with the next question."""
     through: int = -1
     """All messages up to this number were looked at: those that are not here do not match, or are gone."""
-
-
-# Transactions --------------------------------------------------------------------------------------------------
-class SendPart(msgspec.Struct, frozen=True, array_like=True):
-    """Messages of a transaction to one destination; `size` bytes of the Commit's body."""
-
-    dest: str
-    first: int
-    count: int
-    flags: int
-    priority: int
-    ttl: int
-    size: int
-
-
-class SettlePart(msgspec.Struct, frozen=True, array_like=True):
-    """Messages of one mailbox that the transaction acknowledges."""
-
-    mailbox: str
-    spans: tuple[Span, ...]
-
-
-class Commit(msgspec.Struct, frozen=True, array_like=True, tag=80):
-    """Do all of this or nothing. Numbers rise by one per transaction of a (source, incarnation)."""
-
-    source: str
-    incarnation: int
-    number: int
-    sends: tuple[SendPart, ...]
-    settles: tuple[SettlePart, ...]
-
-
-class Outcome(msgspec.Struct, frozen=True, array_like=True, tag=81):
-    """How transaction `number` ended: committed, or not (`code`, `detail`)."""
-
-    source: str
-    incarnation: int
-    number: int
-    committed: bool
-    code: int = 0
-    detail: str = ""
-
-
-class TxPrepare(msgspec.Struct, frozen=True, array_like=True, tag=82):
-    """Coordinator to the owner of one destination: hold this part ready, invisible."""
-
-    source: str
-    incarnation: int
-    number: int
-    attempt: int
-    """Epoch of the coordinator's group: an older attempt can never be decided any more."""
-    mailbox: str
-    sends: tuple[SendPart, ...]
-    settles: tuple[SettlePart, ...]
-    origin: bytes
-    """The coordinating broker."""
-
-
-class TxPrepared(msgspec.Struct, frozen=True, array_like=True, tag=83):
-    """The part is held on all copies (ok), or cannot be (code, detail)."""
-
-    source: str
-    incarnation: int
-    number: int
-    attempt: int
-    mailbox: str
-    ok: bool
-    code: int = 0
-    detail: str = ""
-
-
-class TxDecide(msgspec.Struct, frozen=True, array_like=True, tag=84):
-    """Coordinator to a participant: the transaction is committed, or aborted."""
-
-    source: str
-    incarnation: int
-    number: int
-    attempt: int
-    mailbox: str
-    committed: bool
-    origin: bytes
-
-
-class TxDone(msgspec.Struct, frozen=True, array_like=True, tag=85):
-    """The participant has carried out the decision on all copies."""
-
-    source: str
-    incarnation: int
-    number: int
-    attempt: int
-    mailbox: str
-
-
-class TxAsk(msgspec.Struct, frozen=True, array_like=True, tag=86):
-    """A participant in doubt asks the owner of the source's mailbox how the transaction ended."""
-
-    source: str
-    incarnation: int
-    number: int
-    attempt: int
-    mailbox: str
-    origin: bytes
 
 
 # Looking at a broker -------------------------------------------------------------------------------------------
@@ -350,7 +272,7 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     key: Key
     mailbox: str
     hops: int
-    head: Deposit | Confirmed | TxPrepare | TxDecide | TxAsk
+    head: Deposit | Confirmed | TxPrepare | TxDecide | TxAsk | Register | AskInterest | SummaryHeld
 
 
 MailMessage = (
@@ -369,13 +291,6 @@ MailMessage = (
     | Return
     | Browse
     | Browsed
-    | Commit
-    | Outcome
-    | TxPrepare
-    | TxPrepared
-    | TxDecide
-    | TxDone
-    | TxAsk
     | StatusRequest
     | StatusReply
     | StoryRequest

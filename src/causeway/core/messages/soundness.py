@@ -41,8 +41,8 @@ from causeway.limits import (
     ID_MAX,
     NAME_BYTES_MAX,
     ROW_KEY_BYTES_MAX,
-    check_name,
 )
+from causeway.names import check_name
 from causeway.store.base import Put, Row, Write
 from causeway.types import KEY_BYTES, Key, Peer, key_of
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from causeway.core.mail.deadletters import dead_letter, dead_letter_name
 from causeway.core.mail.rows import StoredBatch
-from causeway.limits import NAME_BYTES_MAX, check_mailbox
+from causeway.limits import NAME_BYTES_MAX
+from causeway.names import check_mailbox
 from causeway.types import VOLATILE_FROM, Flag, ServiceClass
 from tests.unit.core.mail.neighbours import ME, config_of
 

@@ -9,7 +9,7 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.mail.private import PRIVATE_FOR, is_over
 from causeway.core.messages import Attach, Detach
-from causeway.limits import private_name
+from causeway.names import private_name
 from causeway.types import SECOND, key_of
 from tests.unit.core.mail.neighbours import ME, at, config_of
 from tests.unit.core.mail.owned import CONN, Stage

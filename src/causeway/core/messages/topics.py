@@ -1,0 +1,111 @@
+"""Topics: what subscriptions, items and source brokers say about interest. Tags 100 to 109.
+
+A topic's batches are Deposits to its item's mailbox; a subscription is a mailbox with an Interest (ADR 0008).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.types import Duration
+
+
+class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a batch was when it was published; from its item on it travels under the item's numbers."""
+
+    topic: str
+    """In its canonical form."""
+    source: str = ""
+    """Who published it; empty on its way to the item, where the batch itself says so."""
+    incarnation: int = 0
+    stream: int = 0
+    first: int = 0
+
+
+class Interest(msgspec.Struct, frozen=True, array_like=True):
+    """What a subscription wants."""
+
+    pattern: str
+    """In its canonical form."""
+    selector: str = ""
+    """Only messages that it matches; empty for all."""
+    no_local: str = ""
+    """Nothing of the application of this id (name:incarnation)."""
+    overflow: int = 0
+    """Overflow: what happens when the subscription's store is full."""
+    bytes_max: int = 0
+    """Bound of its store; 0 for the broker's own."""
+    keep: Duration = 0
+    """A history: messages end after so long, read or not; 0 for a subscription."""
+    retained: bool = True
+    """Whether it begins with the retained messages of its topics."""
+    replay: bool = False
+    """Whether a history must hold everything older before the subscription counts as begun."""
+
+
+class Register(msgspec.Struct, frozen=True, array_like=True, tag=100):
+    """Owner of a subscription to the owner of an item: forward what it wants from now on, or (None) nothing more."""
+
+    item: str
+    mailbox: str
+    version: int
+    """Rises with every change of the subscription: what comes late changes nothing."""
+    interest: Interest | None
+    origin: bytes
+    """The subscription's broker, where the answer goes."""
+
+
+class Registered(msgspec.Struct, frozen=True, array_like=True, tag=101):
+    """The item forwards so; from `number` on, and `history` holds what came before, if anything does."""
+
+    item: str
+    mailbox: str
+    version: int
+    number: int = 0
+    history: str = ""
+    code: int = 0
+    detail: str = ""
+
+
+class AskInterest(msgspec.Struct, frozen=True, array_like=True, tag=102):
+    """A source broker to the owner of an item: is anybody interested, and in what?"""
+
+    item: str
+    origin: bytes
+
+
+class Summary(msgspec.Struct, frozen=True, array_like=True, tag=103):
+    """All that anybody wants of an item, perhaps more, never less; true for `lease` after it was asked for."""
+
+    item: str
+    epoch: int
+    version: int
+    patterns: tuple[str, ...]
+    lease: Duration
+
+
+class SummaryHeld(msgspec.Struct, frozen=True, array_like=True, tag=104):
+    """The source broker goes by this summary from now on."""
+
+    item: str
+    epoch: int
+    version: int
+    origin: bytes
+
+
+class End(msgspec.Struct, frozen=True, array_like=True, tag=105):
+    """A client: end this subscription or private mailbox, with all that is in it."""
+
+    mailbox: str
+    token: int
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag=106):
+    """It has ended, and nobody forwards to it any more."""
+
+    mailbox: str
+    token: int
+
+
+TopicMessage = Register | Registered | AskInterest | Summary | SummaryHeld | End | Ended
+"""About topics, whoever says it."""
