@@ -93,19 +93,19 @@ class SummaryHeld(msgspec.Struct, frozen=True, array_like=True, tag=104):
     origin: bytes
 
 
-class End(msgspec.Struct, frozen=True, array_like=True, tag=105):
+class EndMailbox(msgspec.Struct, frozen=True, array_like=True, tag=105):
     """A client: end this subscription or private mailbox, with all that is in it."""
 
     mailbox: str
     token: int
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag=106):
+class MailboxEnded(msgspec.Struct, frozen=True, array_like=True, tag=106):
     """It has ended, and nobody forwards to it any more."""
 
     mailbox: str
     token: int
 
 
-TopicMessage = Register | Registered | AskInterest | Summary | SummaryHeld | End | Ended
+TopicMessage = Register | Registered | AskInterest | Summary | SummaryHeld | EndMailbox | MailboxEnded
 """About topics, whoever says it."""
