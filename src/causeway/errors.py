@@ -2,7 +2,8 @@
 
 CausewayError
 ├── ConfigError            a setting, argument or URL is wrong: names the field, the value and the remedy
-│   └── SelectorError      a message selector is wrong: names the column, what was found and what was expected
+│   ├── SelectorError      a message selector is wrong: names the column, what was found and what was expected
+│   └── TopicError         a topic, pattern or template is wrong: names the same
 ├── LocalProtocolError     we misused the protocol (a bug in this process)
 ├── RemoteProtocolError    the peer broke the protocol; its connection is closed with the code
 ├── TransportError         a connection could not be made or broke
@@ -104,6 +105,17 @@ class SelectorError(ConfigError):
         self.column = column
         # A selector is one line of text that its author has at hand: the column tells more than its two ends.
         self.args = (f"selector: {remedy}",)
+
+
+class TopicError(ConfigError):
+    """A topic's name, a pattern or a template is wrong; `column` says where, counted from 1."""
+
+    def __init__(self, field: str, text: str, column: int, found: str, expected: str) -> None:
+        remedy = f"column {column}: found {found}, expected {expected}"
+        super().__init__(field, text, remedy)
+        self.column = column
+        # As with a selector: its author has the text at hand.
+        self.args = (f"{field}: {remedy}",)
 
 
 class LocalProtocolError(CausewayError):

@@ -55,6 +55,22 @@ SELECTOR_DEPTH_MAX: Final = 32
 SELECTOR_PATTERN_CHARS_MAX: Final = 128
 """All patterns of LIKE in a selector: a long piece with wildcards is compared at every place of a header's value."""
 
+TOPIC_BYTES_MAX: Final = 255
+"""A topic's canonical path: it travels in every batch, as names do. A pattern may have twice as many."""
+
+TOPIC_LEVELS_MAX: Final = 16
+"""Levels of a topic: each is a step of every match. A canonical pattern may have a # around each of them."""
+
+TOPIC_TEMPLATES_MAX: Final = 256
+"""Templates of one Naming: each is compared with all others when it is built."""
+
+TOPIC_ITEMS: Final = 64
+"""Mailboxes that all topics share: enough to spread them over many brokers, few enough that a pattern without a first
+level registers with each of them. It is part of the protocol: another number leads elsewhere."""
+
+TOPIC_SUMMARY_COMPARED_MAX: Final = 4096
+"""Patterns a summary compares with each other, some 10 us each; of more it first cuts the deepest levels."""
+
 TRANSACTIONS_PER_CLIENT_MAX: Final = 1024
 """Transactions of one application that are not decided yet; one more is refused."""
 
