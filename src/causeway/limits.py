@@ -360,3 +360,27 @@ SPANS_PER_FRAME_MAX: Final = 2048
 
 REPLIES_UNREAD_MAX: Final = 4096
 """Replies that may be on their way to one client; the rest waits in its reply mailbox."""
+
+REGISTRATIONS_PER_ITEM_MAX: Final = 200_000
+"""Subscriptions that one item forwards to; one more is refused."""
+
+FORWARDED_BYTES_PER_ITEM_MAX: Final = 4 * MIB
+"""Bodies of one item on their way to subscriptions; above it the rest waits in the item's store."""
+
+RETAINED_BYTES_PER_ITEM_MAX: Final = 16 * MIB
+"""Retained messages of one item: they are all in its owner's memory. One more is not retained."""
+
+SUMMARY_PATTERNS_MAX: Final = 64
+"""Patterns in the summary of the interest in an item; with more of them the summary says more than anybody wants."""
+
+SUMMARY_RECOUNTED_MAX: Final = 1_000
+"""Up to so many subscriptions of an item its summary is made anew with every change; above it, it only grows."""
+
+SUMMARY_HOLDERS_MAX: Final = 4096
+"""Source brokers that are told of an item's interest; others send everything."""
+
+PUBLISHING_BYTES_MAX: Final = 16 * MIB
+"""Batches at one source broker that wait to hear whether anybody wants them; above it they are sent."""
+
+SUBSCRIBING_MAX: Final = 1024
+"""Readers that wait for one subscription to begin."""

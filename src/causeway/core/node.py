@@ -55,6 +55,7 @@ from causeway.core.messages import (
     TransactionMessage,
 )
 from causeway.core.overlay.overlay import Overlay
+from causeway.core.topics.topics import BrokerTopics
 from causeway.errors import Code
 from causeway.limits import INTERNAL_HOPS_MAX, STATUS_ENTRIES_MAX
 from causeway.store.base import LOCAL, Page, Put
@@ -62,10 +63,9 @@ from causeway.types import Instant, Peer
 
 START_TOKEN = -1
 _NO_DIRECTORY = "the directory's brokers cannot be reached"
-_WHY_NOT_FOUND = {
-    int(
-        Code.CLUSTER_FULL
-    ): "mailbox: there is none of this name, and the cluster has as many as it may; use one that is"
+_WHY_NOT_FOUND: dict[int, str] = {
+    Code.CLUSTER_FULL: "mailbox: there is none of this name, and the cluster has as many as it may; use one that is",
+    Code.NO_MAILBOX: "mailbox: it has ended, or has not begun: only its reader begins a private mailbox",
 }
 _ME = b"n"
 """LOCAL row: what this broker knows of its cluster."""
@@ -101,7 +101,9 @@ class Node:
         self._links = Links(config, me, incarnation, rng, alarm=alarm)
         self._overlay = Overlay(config, self._links, rng, alarm=alarm)
         self._groups = Groups(config, self._links, self._overlay, rng, alarm=alarm)
-        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups, alarm=alarm)
+        topics = BrokerTopics()
+        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups, topics=topics, alarm=alarm)
+        topics.open(config, self._desk, self._groups, self._links, alarm)
         self._timed = (self._links, self._overlay, self._groups, self._desk)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),

@@ -11,9 +11,11 @@ from typing import Protocol
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     AskInterest,
+    Attach,
     Config,
     Confirmed,
     Deposit,
+    EndMailbox,
     Message,
     Register,
     SummaryHeld,
@@ -22,8 +24,8 @@ from causeway.core.messages import (
     TxPrepare,
 )
 from causeway.errors import Code
-from causeway.store.base import Write
-from causeway.types import BrokerId, Duration, Key, Peer
+from causeway.store.base import Row, Write
+from causeway.types import BrokerId, Duration, Instant, Key, Peer
 
 Postable = Deposit | Confirmed | TxPrepare | TxDecide | TxAsk | Register | AskInterest | SummaryHeld
 """What is addressed to a mailbox rather than to a broker."""
@@ -109,8 +111,8 @@ class Groups(Protocol):
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
         """Read bulk rows of a group we own from our store; PageLoaded(group, token) follows, or OwnershipLost."""
 
-    def resolve(self, turn: Turn, group: Key, name: str) -> None:
-        """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""
+    def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
+        """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
 
     def retire(self, turn: Turn, group: Key) -> None:
         """End a group we own, rows and all; OwnershipLost with a memberless configuration follows."""
@@ -123,6 +125,50 @@ class Groups(Protocol):
 
     def remind(self, turn: Turn, group: Key) -> None:
         """We sent somebody to the owner of a group: see that it knows of a group that was just born."""
+
+
+class Topics(Protocol):
+    """What mail asks of topics: items and subscriptions are mailboxes, and more than that."""
+
+    def gain(self, turn: Turn, group: Key, rows: Sequence[Row]) -> None:
+        """We own a mailbox; it may be an item or a subscription."""
+
+    def lose(self, turn: Turn, group: Key) -> None:
+        """Another broker owns it."""
+
+    def hand_out(self, turn: Turn, group: Key) -> None:
+        """An item has something to hand on, or may have."""
+
+    def publish(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
+        """A client publishes a batch."""
+
+    def arrived(self, turn: Turn, group: Key, head: Register | AskInterest | SummaryHeld) -> None:
+        """A message for an item that we own and may write."""
+
+    def answered(self, turn: Turn, head: Message) -> None:
+        """An answer of an item, or to one."""
+
+    def subscribe(self, turn: Turn, conn: int, head: Attach) -> None:
+        """A reader brings an interest to a mailbox we own and may write."""
+
+    def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
+        """A client ends a mailbox we own and may write."""
+
+    def withdrawn(self, turn: Turn, group: Key) -> bool:
+        """A mailbox is about to end: whether nobody forwards to it (any more)."""
+
+    def overflow(self, turn: Turn, group: Key) -> None:
+        """A subscription that would rather end than wait is full."""
+
+    def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
+        """A client's connection ended."""
+
+    def flush(self, turn: Turn) -> None:
+        """End of a turn."""
+
+    def next_deadline(self) -> Instant | None: ...
+    def on_deadline(self, turn: Turn) -> None: ...
+    def statistics(self) -> dict[str, int]: ...
 
 
 class Courier(Protocol):

@@ -47,6 +47,8 @@ class Question:
 
     name: str
     candidates: tuple[Peer, ...]
+    existing: bool
+    """It must exist already."""
     tries: int = 0
 
 
@@ -79,10 +81,14 @@ class Directory:
         """Who holds the root, as far as we heard."""
         return self._r.config_of(ROOT)
 
-    def resolve(self, turn: Turn, key: Key, name: str, candidates: tuple[Peer, ...]) -> None:
-        """Find (or begin) the group of a key; the result appears in `answers`."""
-        if key not in self._questions and len(self._questions) < DIRECTORY_QUESTIONS_MAX:
-            self._questions[key] = Question(name, candidates)
+    def resolve(self, turn: Turn, key: Key, name: str, candidates: tuple[Peer, ...] | None) -> None:
+        """Find the group of a key, or (unless None) begin it with candidates; the result appears in `answers`."""
+        asked = self._questions.get(key)
+        if asked is not None and asked.existing and candidates is not None:
+            asked.candidates, asked.existing = candidates, False
+            self._ask(turn, key)
+        if asked is None and len(self._questions) < DIRECTORY_QUESTIONS_MAX:
+            self._questions[key] = Question(name, candidates or (), candidates is None)
             self._ask(turn, key)
 
     def _ask(self, turn: Turn, key: Key) -> None:
@@ -93,7 +99,7 @@ class Directory:
         r.deadlines.set(("resolve", key), turn.now + wait)
         target = self._target(question.tries)
         if target is not None:
-            r.send(turn, target, Resolve(key, question.name, question.candidates))
+            r.send(turn, target, Resolve(key, question.name, question.candidates, question.existing))
         if question.tries > 4:
             self.answers.append((key, None, Code.NO_DIRECTORY))
 
@@ -154,6 +160,9 @@ class Directory:
             case Resolved():
                 if head.config is not None:
                     self._r.learn(head.group, head.config)
+                asked = self._questions.get(head.group)
+                if asked is not None and not asked.existing and head.code == Code.NO_MAILBOX:
+                    return  # of an earlier question: since then somebody wants it to begin
                 if (head.config or head.code) and self._questions.pop(head.group, None) is not None:
                     self._r.deadlines.cancel(("resolve", head.group))
                     self.answers.append((head.group, head.config, head.code))
@@ -207,6 +216,9 @@ class Directory:
             return
         if entry is not None:
             self._r.send(turn, peer.id, Resolved(head.group, entry))
+            return
+        if head.existing:
+            self._r.send(turn, peer.id, Resolved(head.group, None, Code.NO_MAILBOX))
             return
         if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again

@@ -142,10 +142,11 @@ class Groups:
         """Whether we take a broker for dead."""
         return broker in self._r.suspected
 
-    def resolve(self, turn: Turn, group: Key, name: str) -> None:
-        """Ask the directory who holds a group; if nobody, it is born with the brokers closest to its key."""
-        candidates = self._r.ring.replica_group(group, self._r.settings.copies)
-        self.directory.resolve(turn, group, name, tuple(p for p in candidates if p.id not in self._r.suspected))
+    def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
+        """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
+        closest = self._r.ring.replica_group(group, self._r.settings.copies) if birth else []
+        candidates = tuple(p for p in closest if p.id not in self._r.suspected)
+        self.directory.resolve(turn, group, name, candidates if birth else None)
 
     def wake(self, turn: Turn, group: Key) -> None:
         """Traffic for a group reached us as one of its members although its owner is another: is that one alive?"""

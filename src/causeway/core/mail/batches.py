@@ -284,9 +284,11 @@ class _Lane:
 class Lanes:
     """What is delivered next: the highest priority first, within it the order of arrival, also for what came back."""
 
-    __slots__ = ("_filled", "_lanes", "_stale", "count")
+    __slots__ = ("_filled", "_lanes", "_mask", "_stale", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, *, flat: bool = False) -> None:
+        self._mask = 0 if flat else 15
+        """Flat lanes know one priority: what has a place in a later order must keep it."""
         self._lanes = [_Lane() for _ in range(PRIORITY_COUNT)]
         self._filled = 0
         """Bit p is set when the lane of priority p may have entries."""
@@ -298,7 +300,7 @@ class Lanes:
         """A part behind all others of its priority."""
         part.queued = True
         self.count += part.stop - part.start
-        priority = part.batch.info.priority
+        priority = part.batch.info.priority & self._mask
         self._filled |= 1 << priority
         self._lanes[priority].fresh.append(part)
 
@@ -313,7 +315,7 @@ class Lanes:
             self._stale -= 1
             return
         part.queued = True
-        priority = part.batch.info.priority
+        priority = part.batch.info.priority & self._mask
         self._filled |= 1 << priority
         heapq.heappush(self._lanes[priority].back, (part.key, part))
 
@@ -343,7 +345,7 @@ class Lanes:
 
     def waiting(self, priority: int) -> int:
         """Entries of one priority."""
-        lane = self._lanes[priority]
+        lane = self._lanes[priority & self._mask]
         return len(lane.fresh) + len(lane.back)
 
     def purge(self) -> None:

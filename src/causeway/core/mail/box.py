@@ -42,6 +42,13 @@ class Box:
     loading: int = 0
     """Token of the load for the window, 0 when none is under way."""
 
+    overflow: int = 0
+    """Of a subscription: what happens when it is full (types.Overflow)."""
+    dropped: int = 0
+    """Messages that made room for newer ones."""
+    shown_only: bool = False
+    """A history: nobody consumes from it."""
+
     sweeping: bool = False
     """Whether a look for what has expired on disk waits or is under way."""
 

@@ -58,7 +58,7 @@ class Contents:
         "volatile_count",
     )
 
-    def __init__(self, group: bytes, window_bytes: int) -> None:
+    def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False) -> None:
         self._group = group
         self._window_bytes = window_bytes
         self._rank = 0
@@ -68,7 +68,7 @@ class Contents:
         """Rows found useless or misplaced; they go out with the next operation."""
         self.stored = Shelf()
         self.volatile = Shelf()
-        self.lanes = Lanes()
+        self.lanes = Lanes(flat=flat)
         self.backlog = Backlog()
         self.graves = Graves(group)
         self.count = 0

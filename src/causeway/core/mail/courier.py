@@ -24,7 +24,9 @@ from causeway.core.messages import (
     Commit,
     Deposit,
     Detach,
+    EndMailbox,
     Find,
+    MailboxEnded,
     Message,
     Moved,
     NotMember,
@@ -47,9 +49,14 @@ from causeway.limits import (
     WAITING_PER_MAILBOX_BYTES_MAX,
     WAITING_PER_MAILBOX_MAX,
 )
+from causeway.names import is_private
+from causeway.topics import is_item
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
 from causeway.types import key_of as hash_name
+
+ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
+"""Requests that are answered with Moved when nobody can serve them."""
 
 LOOK_AGAIN = 50 * MILLISECOND
 
@@ -134,10 +141,11 @@ class MailCourier:
     def _forward(self, turn: Turn, mailbox: str, head: Postable, body: bytes, hops: int, *, back: bytes = b"") -> None:
         """To the owner if we know one that lives, else along the ring, else wait until the directory has spoken."""
         key = key_of(mailbox)
-        target = self.target(turn, key, mailbox)
+        birth = may_begin(mailbox, head)
+        target = self.target(turn, key, mailbox, birth=birth)
         if target is not None and target[0] == back and self._groups.config(key) is None:
             # Who sent it takes us for the owner and we know nothing of that: before it goes to and fro, ask.
-            self._groups.resolve(turn, key, mailbox)
+            self._groups.resolve(turn, key, mailbox, birth=birth)
             target = None
         if target is None:
             self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
@@ -147,8 +155,11 @@ class MailCourier:
         broker, direct = target
         self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head), body)
 
-    def target(self, turn: Turn, key: Key, mailbox: str) -> tuple[Key, bool] | None:
-        """The broker to try next and whether it is the owner; None when we must wait (and something is under way)."""
+    def target(self, turn: Turn, key: Key, mailbox: str, *, birth: bool = True) -> tuple[Key, bool] | None:
+        """The broker to try next and whether it is the owner; None when we must wait (and something is under way).
+
+        A mailbox that nobody has begins now, if `birth`.
+        """
         config = self._groups.config(key)
         me = self._links.me.id
         if config is not None:
@@ -161,13 +172,13 @@ class MailCourier:
             living = [b for b in members if not self._groups.suspects(b)]
             if living:
                 return living[turn.now // LOOK_AGAIN % len(living)], False
-            self._groups.resolve(turn, key, mailbox)
+            self._groups.resolve(turn, key, mailbox, birth=birth)
             return None
         if self._ring.active:
             hop = self._ring.next_hop(key)
             if hop is not None:
                 return hop, False
-            self._groups.resolve(turn, key, mailbox)
+            self._groups.resolve(turn, key, mailbox, birth=birth)
         return None
 
     # Waiting ---------------------------------------------------------------------------------------------------
@@ -221,7 +232,9 @@ class MailCourier:
         elif isinstance(event, ClientMessage) and isinstance(head, Commit):
             # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
             turn.send(event.conn, Moved(head.source, None, code, detail))
-        elif isinstance(event, ClientMessage) and isinstance(head, Attach | Browse | Find | Settle | Return):
+        elif isinstance(event, ClientMessage) and isinstance(head, EndMailbox) and code == Code.NO_MAILBOX:
+            turn.send(event.conn, MailboxEnded(head.mailbox, head.token))
+        elif isinstance(event, ClientMessage) and isinstance(head, ASKED):
             turn.send(event.conn, Moved(head.mailbox, None, code, detail))
 
     def reject(self, turn: Turn, head: Deposit, code: Code, detail: str) -> None:
@@ -249,17 +262,31 @@ class MailCourier:
             reason = self._groups.blocked(key)
             if reason is not None:
                 self.refuse(turn, key, Code.NO_QUORUM, reason)
-            elif self._groups.serving(key) or (
-                not self._groups.owned(key) and self.target(turn, key, waiting.mailbox) is not None
-            ):
+            elif self._groups.serving(key) or (not self._groups.owned(key) and self._has_target(turn, key, waiting)):
                 self.release(turn, key)
             else:
                 self._deadlines.set(key, turn.now + LOOK_AGAIN)
+
+    def _has_target(self, turn: Turn, key: Key, waiting: Waiting) -> bool:
+        birth = any(may_begin(waiting.mailbox, event.head) for event in waiting.events)
+        return self.target(turn, key, waiting.mailbox, birth=birth) is not None
 
     @property
     def waiting_count(self) -> int:
         """How many messages and requests wait here."""
         return sum(len(w.events) for w in self._waiting.values())
+
+
+def may_begin(mailbox: str, head: Message) -> bool:
+    """Whether a message makes a mailbox begin that nobody has.
+
+    A private mailbox begins with its reader, a subscription with the wish for it: what somebody sends or forwards to
+    one that has ended must not bring it to life again.
+    """
+    if isinstance(head, Attach | Commit):
+        return True
+    forwarded = isinstance(head, Deposit) and is_item(head.source)
+    return not (forwarded or isinstance(head, EndMailbox) or is_private(mailbox))
 
 
 def place_of(head: Postable) -> str:

@@ -7,7 +7,6 @@ Must not know: the ring, epochs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -24,11 +23,13 @@ from causeway.core.machine import Turn
 from causeway.core.mail import faults
 from causeway.core.mail.burials import Burials
 from causeway.core.mail.coordinator import Coordinator
+from causeway.core.mail.counter import BrokerLinks, Counter
 from causeway.core.mail.courier import MailCourier, key_of, place_of
 from causeway.core.mail.office import Office
-from causeway.core.mail.outbox import Outbox
+from causeway.core.mail.outbox import BURIED, FORWARDED, Outbox
 from causeway.core.messages import (
     Accepted,
+    AskInterest,
     Attach,
     Browse,
     Chosen,
@@ -36,41 +37,49 @@ from causeway.core.messages import (
     Confirmed,
     Deposit,
     Detach,
+    EndMailbox,
     Find,
     Message,
-    Moved,
     NotMember,
     Outcome,
     Outdated,
+    Register,
+    Registered,
     Rejected,
     Resend,
     Return,
     Routed,
     Settle,
+    Summary,
+    SummaryHeld,
     TxAsk,
     TxDecide,
     TxDone,
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import Clients, Groups, Links, Postable, Ring
+from causeway.core.ports import Groups, Postable, Ring, Topics
 from causeway.errors import Code
-from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
-from causeway.types import VOLATILE_FROM, Instant, Key, Peer
-
-
-class BrokerLinks(Links, Clients, Protocol):
-    """Connections of both kinds."""
+from causeway.limits import ID_MAX, STATUS_ENTRIES_MAX
+from causeway.topics import is_item
+from causeway.types import Instant, Key
 
 
 class Desk:
     """Mail of one broker."""
 
     def __init__(
-        self, config: BrokerConfig, incarnation: int, links: BrokerLinks, ring: Ring, groups: Groups, *, alarm: Alarm
+        self,
+        config: BrokerConfig,
+        incarnation: int,
+        links: BrokerLinks,
+        ring: Ring,
+        groups: Groups,
+        *,
+        topics: Topics,
+        alarm: Alarm,
     ) -> None:
         self._me = links.me
-        self._durable = config.durability == "disk"
         self._links = links
         self.clogged = links.clogged
         self._groups = groups
@@ -78,42 +87,57 @@ class Desk:
         self._of_conn: dict[int, tuple[str, int]] = {}
         self.courier = MailCourier(config.name, links, ring, groups, self, alarm=alarm)
         self._coordinator = Coordinator(config, self._me.id, groups, self.courier, alarm=alarm)
+        self._topics = topics
         is_deciding = self._coordinator.is_deciding
-        self._office = Office(config, self._me.id, groups, self.courier, is_deciding=is_deciding, alarm=alarm)
-        self._outbox = Outbox(config, self._me.id, config.name, self.courier, alarm=alarm)
-        self._burials = Burials(self._office, self._outbox, incarnation)
-        self._timed = (self._outbox, self._office, self._coordinator, self.courier)
+        self.office = Office(
+            config, self._me.id, groups, self.courier, topics=topics, is_deciding=is_deciding, alarm=alarm
+        )
+        self.outbox = Outbox(config, self._me.id, config.name, self.courier, alarm=alarm)
+        self._burials = Burials(self.office, self.outbox, incarnation)
+        durable = config.durability == "disk"
+        self._counter = Counter(self.office, links, groups, self.courier, durable=durable, introduce=self._introduced)
+        self._timed = (self.outbox, self.office, self._coordinator, self.courier, topics)
 
     # courier.Local ---------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
         if isinstance(head, Deposit):
-            return self._office.deposit(turn, key, head, body)
+            return self.office.deposit(turn, key, head, body)
         if isinstance(head, Confirmed):
             conn = self._clients.get((head.source, head.incarnation))
             if conn is not None:
                 turn.send(conn, head)
-            elif key in self._office.boxes:
-                self._office.boxes[key].notices.append(head)  # until the application is back
+            elif key in self.office.boxes:
+                self.office.boxes[key].notices.append(head)  # until the application is back
             return True
         if not self._groups.serving(key):
             return False
         if isinstance(head, TxPrepare):
-            self._office.on_prepare(turn, key, head, body)
+            self.office.on_prepare(turn, key, head, body)
         elif isinstance(head, TxDecide):
-            self._office.on_decide(turn, key, head)
+            self.office.on_decide(turn, key, head)
         elif isinstance(head, TxAsk):
             self._coordinator.on_ask(turn, key, head)
+        elif key in self.office.boxes:
+            self._topics.arrived(turn, key, head)
         return True
 
     def answered(self, turn: Turn, head: Message) -> None:
         match head:
             case Accepted():
-                if self._outbox.on_accepted(turn, head) == 0:
-                    self._office.buried(turn, head.source, head.first, head.last)
+                whose = self.outbox.on_accepted(turn, head)
+                if whose == BURIED:
+                    self.office.buried(turn, head.source, head.first, head.last)
+                elif whose == FORWARDED:
+                    self._topics.answered(turn, head)
             case Rejected():
-                self._outbox.on_rejected(turn, head)
+                if head.code == Code.NO_MAILBOX and is_item(head.source):
+                    self._topics.answered(turn, head)
+                else:
+                    self.outbox.on_rejected(turn, head)
+            case Registered() | Summary():
+                self._topics.answered(turn, head)
             case Resend():
-                self._outbox.on_resend(turn, head)
+                self.outbox.on_resend(turn, head)
             case Confirmed():
                 conn = self._clients.get((head.source, head.incarnation))
                 if conn is not None:
@@ -135,15 +159,18 @@ class Desk:
             identity = (head.source, head.incarnation)
             if self._of_conn.get(conn) != identity and not self._introduce(turn, conn, identity):
                 return
-            self._outbox.take(turn, conn, head, event.body)
+            if head.published is None:
+                self.outbox.take(turn, conn, head, event.body)
+            else:
+                self._topics.publish(turn, conn, head, event.body)
             return
         match head:
             case Settle() | Return() | Detach():
-                self._on_owned(turn, event, head.mailbox)
+                self._counter.serve(turn, event, head.mailbox)
             case Commit():
                 self._on_commit(turn, event, head)
-            case Attach() | Browse() | Find():
-                self._on_request(turn, event, head.mailbox)
+            case Attach() | Browse() | Find() | EndMailbox():
+                self._counter.request(turn, event, head.mailbox)
             case _:
                 detail = f"{type(head).__name__} is not something a client says"
                 self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
@@ -159,39 +186,12 @@ class Desk:
             detail = f"{field}={identity[at]!r}: {said}"
             self._links.refuse(turn, conn, Code.BAD_FIELD, detail)
             return False
-        self._clients[identity] = conn
-        self._of_conn[conn] = identity
+        self._introduced(conn, identity)
         return True
 
-    def _on_owned(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
-        """Something only the owner can carry out, and mostly only while it may write."""
-        head = event.head
-        fault = faults.name_fault("mailbox", mailbox)
-        if fault is None and isinstance(head, Settle | Return):
-            fault = faults.spans_fault(head.spans)
-        if fault is not None:
-            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
-            return
-        key = key_of(mailbox)
-        if not self._groups.owned(key) or key not in self._office.boxes:
-            config = self._groups.config(key)
-            if self.courier.is_waiting(key) or (config is not None and config.owner == self._me.id):
-                self.courier.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
-            elif not isinstance(head, Detach):
-                turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
-            return
-        if not self._groups.serving(key) and not (self._durable and _express_only(head)):
-            self.courier.wait(turn, mailbox, event)
-            return
-        match head:
-            case Settle():
-                self._office.settle(turn, event.conn, head)
-            case Return():
-                self._office.give_back(turn, event.conn, head)
-            case Detach():
-                self._office.detach(turn, event.conn, head)
-            case _:
-                pass
+    def _introduced(self, conn: int, identity: tuple[str, int]) -> None:
+        self._clients[identity] = conn
+        self._of_conn[conn] = identity
 
     def _on_commit(self, turn: Turn, event: ClientMessage, head: Commit) -> None:
         """A transaction is decided where its sender's own mailbox lives."""
@@ -204,68 +204,21 @@ class Desk:
             turn.send(event.conn, outcome)
             return
         key = key_of(head.source)
-        if self._groups.serving(key) and key in self._office.boxes:
+        if self._groups.serving(key) and key in self.office.boxes:
             self._coordinator.commit(turn, key, head, event.body)
         else:
-            self._seek(turn, event, head.source)
-
-    def _on_request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
-        """A client looks for a mailbox: serve it, or say where it is, or find out first."""
-        fault = faults.name_fault("mailbox", mailbox)
-        if fault is None and isinstance(event.head, Browse):
-            fault = faults.selector_fault(event.head.selector)
-        if fault is not None:
-            turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
-            return
-        head, key = event.head, key_of(mailbox)
-        if self._groups.owned(key) and key in self._office.boxes:
-            match head:
-                case Attach():
-                    client = self._links.client(event.conn)
-                    if client is not None:
-                        self._clients[client] = event.conn
-                        self._of_conn[event.conn] = client
-                        if self.courier.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
-                            self.courier.wait(turn, mailbox, event)
-                case Browse():
-                    self._office.looks.browse(turn, self._office.boxes[key], event.conn, head)
-                case _:
-                    turn.send(event.conn, Moved(mailbox, self._me))
-            return
-        self._seek(turn, event, mailbox)
-
-    def _seek(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
-        """Say where a mailbox is; if nobody knows, wait until somebody does."""
-        key = key_of(mailbox)
-        if self._groups.owned(key):
-            self.courier.wait(turn, mailbox, event)
-            return
-        target = self.courier.target(turn, key, mailbox)
-        if target is not None:
-            turn.send(event.conn, Moved(mailbox, self._links.peer(target[0])))
-            self._groups.remind(turn, key)
-            return
-        reason = self._groups.blocked(key)
-        if reason is not None:
-            turn.send(event.conn, Moved(mailbox, None, Code.NO_QUORUM, reason))
-        else:
-            self.courier.wait(turn, mailbox, event)
-
-    def _owner(self, key: Key) -> Peer | None:
-        config = self._groups.config(key)
-        if config is None or config.owner == self._me.id:
-            return None
-        return next((m.peer for m in config.members if m.peer.id == config.owner), None)
+            self._counter.seek(turn, event, head.source)
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:
         identity = self._of_conn.pop(conn, None)
         if identity is not None and self._clients.get(identity) == conn:
             del self._clients[identity]
-        self._outbox.on_client_gone(turn, conn)
-        self._office.on_client_gone(turn, conn)
+        self._topics.on_client_gone(conn, identity)
+        self.outbox.on_client_gone(turn, conn)
+        self.office.on_client_gone(turn, conn)
 
     def on_drained(self, conn: int) -> None:
-        self._office.on_drained(conn)
+        self.office.on_drained(conn)
 
     # Brokers ---------------------------------------------------------------------------------------------------
     def on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
@@ -283,7 +236,9 @@ class Desk:
                 self.courier.on_direct(turn, event.peer, head.mailbox, head, event.body)
             case TxAsk():
                 self.courier.on_direct(turn, event.peer, head.source, head, event.body)
-            case Accepted() | Rejected() | Resend() | Confirmed() | TxPrepared() | TxDone():
+            case Register() | AskInterest() | SummaryHeld():
+                self.courier.on_direct(turn, event.peer, head.item, head, event.body)
+            case Accepted() | Rejected() | Resend() | Confirmed() | TxPrepared() | TxDone() | Registered() | Summary():
                 self.answered(turn, head)
             case _:
                 pass
@@ -323,35 +278,35 @@ class Desk:
 
     def on_ways_changed(self, turn: Turn) -> None:
         """A broker died: other ways may be needed, and some mailboxes may have lost too many copies."""
-        self._outbox.on_ways_changed(turn)
-        for key in self._office.boxes:
+        self.outbox.on_ways_changed(turn)
+        for key in self.office.boxes:
             reason = self._groups.blocked(key)
             if reason is not None:
-                self._office.refuse_pending(turn, key, Code.NO_QUORUM, reason)
+                self.office.refuse_pending(turn, key, Code.NO_QUORUM, reason)
 
     # Ownership -------------------------------------------------------------------------------------------------
     def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> None:
-        self._office.on_ownership_gained(turn, event)
+        self.office.on_ownership_gained(turn, event)
         self._coordinator.restore(turn, event.group, event.config.name, event.rows)
         self.courier.release(turn, event.group)
 
     def on_ownership_resumed(self, turn: Turn, event: OwnershipResumed) -> None:
         config = self._groups.config(event.group)
         assert config is not None
-        self._office.on_ownership_resumed(turn, event.group, config)
+        self.office.on_ownership_resumed(turn, event.group, config)
         self.courier.release(turn, event.group)
 
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
-        self._office.on_ownership_lost(turn, event)
+        self.office.on_ownership_lost(turn, event)
         self._coordinator.lose(event.group)
         self.courier.release(turn, event.group)
 
     def on_committed(self, turn: Turn, event: Committed) -> None:
         if not self._coordinator.on_committed(turn, event.group, event.ticket):
-            self._office.on_committed(turn, event.group, event.ticket)
+            self.office.on_committed(turn, event.group, event.ticket)
 
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
-        self._office.on_page(turn, event)
+        self.office.on_page(turn, event)
 
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:
@@ -364,26 +319,23 @@ class Desk:
     def flush(self, turn: Turn) -> None:
         """End of a turn: deliveries, dead letters, refusals."""
         self._burials.flush(turn)
+        self._topics.flush(turn)
         while self._coordinator.outcomes:
             outcome = self._coordinator.outcomes.pop(0)
             conn = self._clients.get((outcome.source, outcome.incarnation))
             if conn is not None:
                 turn.send(conn, outcome)
-        self._office.flush(turn)
+        self.office.flush(turn)
 
     def statistics(self, groups: Iterable[Key]) -> dict[str, object]:
         """Mail, for people: of these mailboxes those we own. Lists end somewhere, so that the whole fits a frame."""
         clients = sorted(name for name, _ in self._clients)
         return {
-            "mailboxes": self._office.statistics(groups),
-            "outbox": self._outbox.statistics(),
+            "mailboxes": self.office.statistics(groups),
+            "outbox": self.outbox.statistics(),
             "clients": clients[:STATUS_ENTRIES_MAX],
             "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),
-            "deposits": self._outbox.taken,
+            "deposits": self.outbox.taken,
+            "topics": self._topics.statistics(),
             "waiting": self.courier.waiting_count,
         }
-
-
-def _express_only(head: Message) -> bool:
-    """Whether a settlement touches nothing durable (in `memory` mode such numbers may have been stored since)."""
-    return isinstance(head, Settle) and all(first >= VOLATILE_FROM for first, _ in head.spans)

@@ -12,11 +12,12 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.messages import Commit, Deposit, Message, SendPart, TxPrepare
+from causeway.core.messages import Commit, Deposit, Interest, Message, Published, SendPart, TxPrepare
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
     ID_MAX,
+    NAME_BYTES_MAX,
     NAMES_REMEMBERED_MAX,
     OPERATION_BYTES_MAX,
     SPANS_MAX,
@@ -25,12 +26,21 @@ from causeway.limits import (
     TTL_NS_MAX,
 )
 from causeway.names import check_mailbox
-from causeway.types import KEY_BYTES, ServiceClass, Span
+from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
+from causeway.types import KEY_BYTES, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
 _known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
 """Names repeat in every batch. A bad name raises, hence is never remembered."""
 
+
+@lru_cache(maxsize=NAMES_REMEMBERED_MAX)
+def _item_of(topic: str) -> str:
+    check_topic_path("topic", topic)
+    return item_of(topic)
+
+
+_OVERFLOWS = frozenset(map(int, Overflow))
 _NAMED = ("source", "dest", "mailbox")
 
 
@@ -44,11 +54,13 @@ def name_fault(field: str, value: str) -> str | None:
 
 
 def naming_fault(head: Message) -> str | None:
-    """Of all names, incarnations and origins in a message: where it goes and where its answer goes."""
+    """Of all names, incarnations and origins in a broker's message: where it goes and where its answer goes."""
     for field in _NAMED:
         value = getattr(head, field, None)
-        if value is not None and (fault := name_fault(field, value)) is not None:
+        if value is not None and not is_item(value) and (fault := name_fault(field, value)) is not None:
             return fault
+    if not is_item(getattr(head, "item", ITEM_PREFIX + "00")):
+        return f"item: must be {ITEM_PREFIX}NN"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -69,8 +81,10 @@ def selector_fault(text: str) -> str | None:
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
     try:
-        _known("source", head.source)
-        _known("dest", head.dest)
+        if head.published is None or not is_item(head.source):
+            _known("source", head.source)
+        if head.published is None or not is_item(head.dest):
+            _known("dest", head.dest)
     except ConfigError as error:
         return str(error)
     if not 0 <= head.stream <= ServiceClass.TRANSACTIONAL:
@@ -92,11 +106,43 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
         return f"priority={part.priority}: must lie in 0..9"
     if not 0 <= part.ttl <= TTL_NS_MAX:
         return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
+    if part.published is not None and (fault := published_fault(part.dest, part.published)) is not None:
+        return fault
     if len(body) > OPERATION_BYTES_MAX:
         return f"body: {len(body)} bytes; at most {OPERATION_BYTES_MAX} are allowed at once"
     if not bodies.check(body, part.count):
         return f"body: {len(body)} bytes do not match the length table of {part.count} messages"
     return None
+
+
+def published_fault(dest: str, published: Published) -> str | None:
+    """Of what a batch says about its topic."""
+    try:
+        item = _item_of(published.topic)
+        if published.source:
+            _known("published.source", published.source)
+    except ConfigError as error:
+        return str(error)
+    if is_item(dest) and item != dest:
+        return f"dest={dest!r}: topic {published.topic!r} belongs to {item!r}"
+    if not (0 <= published.incarnation <= ID_MAX and 0 <= published.stream <= 3 and 0 <= published.first <= ID_MAX):
+        return "published: numbers must lie in 0..2**63-1"
+    return None
+
+
+def interest_fault(interest: Interest) -> str | None:
+    """Of what a subscription wants."""
+    try:
+        check_pattern_path("pattern", interest.pattern)
+    except ConfigError as error:
+        return str(error)
+    if interest.overflow not in _OVERFLOWS:
+        return f"overflow={interest.overflow}: use block (0), drop oldest (1) or disconnect (2)"
+    if not (0 <= interest.bytes_max <= ID_MAX and 0 <= interest.keep <= TTL_NS_MAX):
+        return "bytes_max, keep: must lie in 0..2**63-1"
+    if len(interest.no_local) > NAME_BYTES_MAX + 20:
+        return "no_local: must be the id of an application"
+    return selector_fault(interest.selector)
 
 
 def spans_fault(spans: Sequence[Span]) -> str | None:
@@ -129,7 +175,9 @@ def _sends_fault(sends: Sequence[SendPart], body: bytes) -> str | None:
     for send in sends:
         if not 0 <= send.size <= len(body) - at:
             return f"size={send.size}: must fit the body of the transaction"
-        fault = name_fault("dest", send.dest) or batch_fault(send, body[at : at + send.size])
+        to_item = send.published is not None and is_item(send.dest)
+        fault = None if to_item else name_fault("dest", send.dest)
+        fault = fault or batch_fault(send, body[at : at + send.size])
         if fault is not None:
             return fault
         at += send.size

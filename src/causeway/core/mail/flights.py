@@ -71,7 +71,9 @@ class Flights:
             self._end(flight)
             d = flight.deposit
             whose = (d.source, d.incarnation, d.stream, d.first, d.count, d.flags, d.priority)
-            batch = Batch(StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body), stored=False)
+            batch = Batch(
+                StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body, 0, 0, d.published), stored=False
+            )
             contents.hold_for(batch, flight.consumer)
 
     def _end(self, flight: Flight) -> None:

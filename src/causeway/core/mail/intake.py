@@ -15,7 +15,7 @@ from causeway.config import BrokerConfig
 from causeway.core.mail.answers import Admission, Verdict
 from causeway.core.mail.batches import DONE, READY, Batch
 from causeway.core.mail.contents import Contents
-from causeway.core.mail.rows import PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode
+from causeway.core.mail.rows import PreparedSend, SeenRow, StoredBatch, TxId, batch_key, encode, published_from
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.core.messages import Deposit
 from causeway.store.base import Delete, Put, Write
@@ -33,7 +33,6 @@ class Intake:
     """Batches between their arrival and the moment they can be delivered."""
 
     __slots__ = (
-        "_config",
         "_contents",
         "_early",
         "_ever",
@@ -46,11 +45,15 @@ class Intake:
         "pending_count",
         "reserved_bytes",
         "seen",
+        "stored_bytes_max",
+        "volatile_bytes_max",
     )
 
     def __init__(self, group: bytes, config: BrokerConfig, contents: Contents) -> None:
         self._group = group
-        self._config = config
+        self.stored_bytes_max = config.stored_bytes_max
+        self.volatile_bytes_max = config.volatile_bytes_max
+        """Bounds of what is kept; a subscription may have its own."""
         self._contents = contents
         self._ever = (0, 0)
         """Messages and bytes ever stored in this mailbox."""
@@ -114,7 +117,7 @@ class Intake:
     def is_full(self, size: int) -> bool:
         """Whether `size` more bytes would pass the bound of stored messages; an empty mailbox takes any one batch."""
         stored = self.stored_bytes() + self.reserved_bytes
-        return stored > 0 and stored + max(size, 1) > self._config.stored_bytes_max
+        return stored > 0 and stored + max(size, 1) > self.stored_bytes_max
 
     def stored_bytes(self) -> int:
         """Bodies in the group."""
@@ -163,6 +166,7 @@ class Intake:
                 send.body,
                 count_before,
                 bytes_before,
+                send.published,
             )
             batch = Batch(info, stored=True, stream=stream)
             _strike(batch, stream)
@@ -278,6 +282,7 @@ class Intake:
             cut(body, deposit.count, skip, deposit.count) if skip else body,
             count_before if stored else 0,
             bytes_before if stored else 0,
+            published_from(deposit.published, skip),
         )
         batch = Batch(info, stored=stored, stream=stream)
         if info.first <= stream.ids.high:
@@ -333,7 +338,7 @@ class Intake:
     def _overflows(self, size: int) -> bool:
         """Whether so much more is too much for our memory; an empty one takes any one batch."""
         held = self._contents.volatile_bytes
-        return held > 0 and held + size > self._config.volatile_bytes_max
+        return held > 0 and held + size > self.volatile_bytes_max
 
     def passed(self, batches: Sequence[Batch]) -> None:
         """Forget passing batches that are settled to the end."""
@@ -363,6 +368,7 @@ class Intake:
             old.body,
             count_before,
             bytes_before,
+            old.published,
         )
         self._contents.keep(batch, info)
         writes = self._enter(batch, stream)

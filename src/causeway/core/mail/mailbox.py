@@ -26,20 +26,21 @@ from causeway.core.mail.answers import (
     Statistics,
     Verdict,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, DONE, HELD, LOCKED, OPEN, READY
 from causeway.core.mail.browser import Browser
 from causeway.core.mail.consumers import Consumers
 from causeway.core.mail.contents import Contents, Tally
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.pump import Handed, pump
+from causeway.core.mail.pump import Handed, hand_over, pump
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.messages import Deliver, Deposit
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
+from causeway.topics import is_item
 from causeway.types import Instant, Key, Span
 
 __all__ = [
@@ -68,6 +69,7 @@ class Mailbox:
         "_intake",
         "_participant",
         "config",
+        "is_item",
         "key",
         "name",
         "sweeper",
@@ -77,7 +79,9 @@ class Mailbox:
         self.name = name
         self.key = key
         self.config = config
-        self._contents = Contents(key, config.window_bytes)
+        self.is_item = is_item(name)
+        """Whether it holds what is published to topics: its owner hands it on, in the order of its numbers."""
+        self._contents = Contents(key, config.window_bytes, flat=self.is_item)
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
         self._consumers = Consumers()
@@ -202,6 +206,7 @@ class Mailbox:
         consumer, contents, count = self._consumers.sole, self._contents, deposit.count
         if (
             consumer is None
+            or self.is_item
             or deposit.flags
             or deposit.ttl
             or consumer.unsettled + count > consumer.credit
@@ -215,7 +220,9 @@ class Mailbox:
             return None
         self._flights.begin(number, Flight(count, consumer, deposit, body, now))
         whose = (deposit.source, deposit.incarnation, deposit.stream, deposit.first)
-        return consumer.conn, Deliver(self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0)
+        return consumer.conn, Deliver(
+            self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0, published=deposit.published
+        )
 
     def can_pass(self) -> bool:
         """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
@@ -225,6 +232,7 @@ class Mailbox:
             and not self._intake.pending
             and not contents.backlog.is_open
             and self._consumers.has_room()
+            and not self.is_item
         )
 
     def passing(self) -> Instant | None:
@@ -268,6 +276,31 @@ class Mailbox:
     def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[Handed]:
         """Everything deliverable now, in order: connection, head, body."""
         return pump(self.name, self._contents, self._consumers, now, clogged)
+
+    def hand_over(self, now: Instant, bytes_max: int) -> list[StoredBatch]:
+        """As `pump`, for the owner of an item itself: batches in the order of their numbers, up to so many bytes."""
+        own = self._consumers.sole
+        return [] if own is None else hand_over(self._contents, own, now, bytes_max)
+
+    def bound(self, bytes_max: int) -> None:
+        """Keep no more than so many bytes, stored or in memory."""
+        self._intake.stored_bytes_max = min(bytes_max, self.config.stored_bytes_max)
+        self._intake.volatile_bytes_max = min(bytes_max, self.config.volatile_bytes_max)
+
+    def oldest(self, size: int, *, stored: bool) -> list[Span]:
+        """The numbers of the oldest messages that are at least so many bytes, for who would rather have newer ones.
+
+        Whole batches, and none that a transaction has locked or that is not safe yet.
+        """
+        self._flights.land()
+        found: list[Span] = []
+        for batch in (self._contents.stored if stored else self._contents.volatile).batches():
+            if size <= 0:
+                break
+            if all(part.state & (READY | HELD | DONE) for part in batch.parts):
+                found.append((batch.info.seq, batch.info.seq + batch.count - 1))
+                size -= len(batch.info.body)
+        return found
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
         """An application is done with messages, whether it still holds them here or held them before a failure.

@@ -7,7 +7,7 @@ Stimuli: batches, consumers, committed operations, ownership won and lost, time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -15,7 +15,7 @@ from causeway.core.effects import Send
 from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
-from causeway.core.mail.box import Box
+from causeway.core.mail.box import Box, Done
 from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
@@ -27,11 +27,12 @@ from causeway.core.mail.tracer import Tracer
 from causeway.core.mail.views import described
 from causeway.core.messages import Attach, Attached, Deposit, Detach, Moved, Resend, Return, Settle, TxDecide, TxPrepare
 from causeway.core.messages.groups import Config
-from causeway.core.ports import Courier, Groups
+from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
 from causeway.limits import CONSUMERS_PER_CONNECTION_MAX, CREDIT_MAX
+from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import VOLATILE_FROM, Instant, Key, ServiceClass, key_of
+from causeway.types import VOLATILE_FROM, Instant, Key, Overflow, ServiceClass, Span, key_of
 
 PASS_FACTOR = 5
 """A batch let through to an online application is stored after all when it is unsettled after so many retries."""
@@ -47,9 +48,12 @@ class Office:
         groups: Groups,
         courier: Courier,
         *,
+        topics: Topics,
         is_deciding: Callable[[Key], bool],
         alarm: Alarm | None = None,
     ) -> None:
+        self.me = me
+        self.topics = topics
         self._config = config
         self._tracer = Tracer(config.name)
         self._replies = Replies(courier, self._tracer)
@@ -60,7 +64,7 @@ class Office:
         self.boxes: dict[Key, Box] = {}
         self._dirty: dict[Key, None] = {}
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
-        self._endings = Endings(groups, self._deadlines, is_deciding)
+        self._endings = Endings(groups, self._deadlines, is_deciding, topics.withdrawn)
         self._attendance = Attendance()
         self.looks = Looks(groups)
         """Browses, and all else that looks at what lies on disk."""
@@ -79,6 +83,9 @@ class Office:
         if mailbox.participant.names():
             self._deadlines.set(event.group, turn.now + self._config.retry)
         self._endings.watch(turn, box)
+        if mailbox.is_item:
+            mailbox.attach(0, 0, CREDIT_MAX, turn.now)
+        self.topics.gain(turn, event.group, event.rows)
         self.touch(event.group)
         return box
 
@@ -95,8 +102,9 @@ class Office:
         self._deadlines.cancel(event.group)
         if box is None:
             return
+        self.topics.lose(turn, event.group)
         peer = next((m.peer for m in event.config.members if m.peer.id == event.config.owner), None)
-        for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
+        for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers() if conn):
             turn.send(conn, Moved(box.mailbox.name, peer, Code.NOT_OWNER, "the mailbox has moved"))
             self._attendance.end(conn, event.group)
         self.looks.on_ownership_lost(turn, event.group, box.mailbox.name, peer)
@@ -118,6 +126,8 @@ class Office:
             if not (box.gone or box.buried) and self._relay(turn, mailbox, head, body):
                 return True
             number = mailbox.hold(head, body, turn.now)
+            if number is None and self._make_room(turn, box, len(body), stored=False):
+                number = mailbox.hold(head, body, turn.now)
             if number is None:
                 self._replies.refuse(turn, head, crowded=mailbox.is_crowded(turn.now))
                 return True
@@ -128,6 +138,8 @@ class Office:
         if not self._groups.serving(group):
             return False
         admission = mailbox.admit(head, len(body), turn.now)
+        if admission.verdict == Verdict.FULL and self._make_room(turn, box, len(body), stored=True):
+            admission = mailbox.admit(head, len(body), turn.now)
         verdict = admission.verdict
         if verdict == Verdict.NEW:
             self._take(turn, box, head, body, admission.skip)
@@ -152,6 +164,16 @@ class Office:
         self._tracer.delivery(turn, relayed[1])
         return True
 
+    def _make_room(self, turn: Turn, box: Box, size: int, *, stored: bool) -> bool:
+        """A mailbox is full: whether it is a subscription that has dropped its oldest messages, and is not."""
+        if box.overflow == Overflow.DISCONNECT:
+            self.topics.overflow(turn, box.mailbox.key)
+        spans = box.mailbox.oldest(size, stored=stored) if box.overflow == Overflow.DROP_OLDEST else []
+        if spans and (not stored or self._groups.serving(box.mailbox.key)):
+            box.dropped += sum(last - first + 1 for first, last in spans)
+            self.settle_own(turn, box, spans)
+        return bool(spans)
+
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
         mailbox, group = box.mailbox, box.mailbox.key
         if self._passes and mailbox.can_pass():
@@ -171,7 +193,7 @@ class Office:
             self._dirty[group] = None
 
     # Consumers -------------------------------------------------------------------------------------------------
-    def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> bool:
+    def attach(self, turn: Turn, conn: int, name: str, head: Attach, answer: Attached | None = None) -> bool:
         """A consumer arrives (the mailbox is ours); False when it must wait until we may write."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
@@ -184,8 +206,9 @@ class Office:
             if not self._groups.serving(group):
                 return False
             self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
-        box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
-        turn.send(conn, Attached(head.mailbox, head.consumer))
+        if not box.shown_only:
+            box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
+        turn.send(conn, answer or Attached(head.mailbox, head.consumer))
         if name == head.mailbox:
             while box.notices:
                 turn.send(conn, box.notices.popleft())
@@ -343,9 +366,12 @@ class Office:
             box = self.boxes.get(group)
             if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
                 continue  # nothing may overtake what a vanished consumer still holds by our account
-            for conn, head, body in box.mailbox.pump(turn.now, clogged):
-                send(Send(conn, head, body))
-                self._tracer.delivery(turn, head)
+            if box.mailbox.is_item:
+                self.topics.hand_out(turn, group)
+            else:
+                for conn, head, body in box.mailbox.pump(turn.now, clogged):
+                    send(Send(conn, head, body))
+                    self._tracer.delivery(turn, head)
             wanted = box.mailbox.page_wanted()
             if wanted is not None and not box.loading:
                 box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
@@ -356,6 +382,31 @@ class Office:
         due = box.due(PASS_FACTOR * self._config.retry)
         if due is not None:
             self._deadlines.set(group, max(due, turn.now))
+
+    # For topics ------------------------------------------------------------------------------------------------
+    def write_own(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:
+        """Rows of an item or a subscription, as one operation (we may write)."""
+        self._operations.write(turn, box, writes, done)
+
+    def append_own(self, turn: Turn, box: Box, writes: Sequence[Write], span: int, done: Done | None) -> None:
+        """As `write_own`, and the operation takes `span` numbers."""
+        self._operations.append(turn, box, writes, span, done)
+
+    def settle_own(self, turn: Turn, box: Box, spans: Sequence[Span]) -> None:
+        """We are done with messages ourselves (we may write)."""
+        settled = box.mailbox.settle(0, 0, spans, turn.now)
+        self._operations.write(
+            turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm)
+        )
+        self.touch(box.mailbox.key)
+
+    def dismiss(self, turn: Turn, box: Box, code: Code, detail: str) -> None:
+        """Tell all readers of a mailbox why they get nothing more."""
+        group = box.mailbox.key
+        for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
+            turn.send(conn, Moved(box.mailbox.name, None, code, detail))
+            self._attendance.end(conn, group)
+            self._detach_conn(turn, box, conn)
 
     # Answers ---------------------------------------------------------------------------------------------------
     def refuse_pending(self, turn: Turn, group: Key, code: Code, detail: str) -> None:

@@ -43,6 +43,10 @@ SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_
 
 RELIABLE = int(Flag.RELIABLE)
 
+BURIED = 0
+FORWARDED = -1
+"""In place of a connection, for what this broker sends itself: dead letters, and what items forward."""
+
 
 @dataclass(slots=True)
 class Copy:
@@ -63,7 +67,7 @@ class Stream:
     """Batches of one source to one destination in one class."""
 
     conn: int
-    """The client that sends it; 0 for this broker itself (dead letters)."""
+    """The client that sends it, or (BURIED, FORWARDED) this broker itself."""
     sent: dict[int, Copy] = field(default_factory=dict)
     """On their way, by first id, oldest first."""
     queue: dict[int, Copy] = field(default_factory=dict)
@@ -100,6 +104,8 @@ class Outbox:
         """Bytes of dead letters on their way, by the mailbox they come from."""
         self.burials_ended = False
         """Whether a dead letter has arrived, so that there may be room again; for `Burials` to clear."""
+        self.lapsed: list[Deposit] = []
+        """Forwarded batches that outlived their time on the way; for the items to clear."""
         self.taken = 0
 
     # From clients ----------------------------------------------------------------------------------------------
@@ -124,7 +130,7 @@ class Outbox:
         if stream is None or stream.conn != conn:
             if stream is not None:
                 self._drop(turn, key, stream)
-            if not self._has_room(conn):
+            if conn > 0 and not self._has_room(conn):
                 detail = f"{STREAMS_PER_CLIENT_MAX} streams of this client wait for acknowledgements, its limit here"
                 turn.send(conn, rejected(head, Code.OVERLOADED, detail))
                 return
@@ -132,7 +138,7 @@ class Outbox:
             self._by_conn.setdefault(conn, {})[key] = None
         if head.first <= stream.newest:
             here = head.first in stream.sent or head.first in stream.queue
-            if here or conn:
+            if here or conn > 0:
                 if not here:
                     self._courier.post(turn, head.dest, head, body)
                 return  # the client sends again what it has not heard of: we are at it
@@ -143,9 +149,9 @@ class Outbox:
         copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0)
         cost = len(body) + ITEM_OVERHEAD_BYTES
         held = self._bytes[conn] = self._bytes.get(conn, 0) + cost
-        if not conn:
+        if conn == BURIED:
             self._burials[head.source] = self._burials.get(head.source, 0) + cost
-        if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn and conn not in self._paused:
+        if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn > 0 and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
         self._deadlines.set_if_unset(key, turn.now + self._config.retry)
@@ -158,12 +164,24 @@ class Outbox:
     def can_bury(self, mailbox: str) -> bool:
         """Whether there is room for dead letters of this mailbox; one batch may go beyond the bounds."""
         mine = self._burials.get(mailbox, 0)
-        return mine < BURIALS_PER_MAILBOX_BYTES_MAX and self._bytes.get(0, 0) < BURIALS_BYTES_MAX
+        return mine < BURIALS_PER_MAILBOX_BYTES_MAX and self._bytes.get(BURIED, 0) < BURIALS_BYTES_MAX
 
     def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
         """A batch of this broker itself: dead letters, if `can_bury`."""
         head = msgspec.structs.replace(head, origin=self._me)
-        self._keep(turn, 0, head, body)
+        self._keep(turn, BURIED, head, body)
+
+    def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
+        """A batch of an item of this broker, for a subscription; items bound how many bytes are on their way."""
+        if head.flags & RELIABLE:
+            self._keep(turn, FORWARDED, head, body)
+        else:
+            self._courier.post(turn, head.dest, head, body)
+
+    def forget_forwards(self, turn: Turn, item: str, mailbox: str) -> None:
+        """Nothing more is to arrive there from this item."""
+        for key in [key for key in self._by_conn.get(FORWARDED, {}) if key[0] == item and key[2] == mailbox]:
+            self._drop(turn, key, self._streams[key])
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:
         """Its copies go with it: the application sends what it has not heard of through another broker."""
@@ -176,14 +194,16 @@ class Outbox:
 
     # From owners -----------------------------------------------------------------------------------------------
     def on_accepted(self, turn: Turn, head: Accepted) -> int | None:
-        """Forget the copies and tell the client; returns 0 when the batch was this broker's own."""
+        """Forget the copies and tell the client; returns BURIED or FORWARDED when the batch was this broker's own."""
         key = (head.source, head.incarnation, head.dest, head.stream)
         stream = self._streams.get(key)
         if stream is None or spans_fault([(head.first, head.last)]) is not None:
             return None
         self._forget(turn, key, stream, head.first, head.last)
-        if stream.conn:
+        if stream.conn > 0:
             turn.send(stream.conn, head)
+        elif stream.is_idle and stream.conn == FORWARDED:
+            self._drop(turn, key, stream)
         return stream.conn
 
     def on_rejected(self, turn: Turn, head: Rejected) -> None:
@@ -193,7 +213,7 @@ class Outbox:
         if stream is None or head.first < 1:
             return
         code = Code.of(head.code)
-        if code in SOON or not stream.conn:
+        if code in SOON or stream.conn <= 0:
             stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
             self._deadlines.set(key, turn.now + stream.wait)
             return
@@ -215,7 +235,7 @@ class Outbox:
         stream = self._streams.get(key)
         if stream is None:
             return
-        if stream.dropped and stream.conn:
+        if stream.dropped and stream.conn > 0:
             turn.send(stream.conn, head)  # only the application has what is missing
         pause = self._config.retry // 8
         if stream.resent >= 0 and turn.now - stream.resent < pause:
@@ -269,7 +289,10 @@ class Outbox:
     def _end(self, turn: Turn, stream: Stream, copy: Copy) -> None:
         """A copy's time is over."""
         detail = f"no acknowledgement from {copy.head.dest!r} within the message's time to live"
-        turn.send(stream.conn, rejected(copy.head, Code.EXPIRED, detail))
+        if stream.conn > 0:
+            turn.send(stream.conn, rejected(copy.head, Code.EXPIRED, detail))
+        elif stream.conn == FORWARDED:
+            self.lapsed.append(copy.head)
         self._release(turn, stream.conn, copy)
 
     def _post(self, turn: Turn, copy: Copy) -> None:
@@ -311,7 +334,7 @@ class Outbox:
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
         cost = len(copy.body) + ITEM_OVERHEAD_BYTES
         held = self._bytes[conn] = self._bytes.get(conn, 0) - cost
-        if not conn:
+        if conn == BURIED:
             self.burials_ended = True
             left = self._burials.pop(copy.head.source, 0) - cost
             if left > 0:

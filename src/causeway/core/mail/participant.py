@@ -135,7 +135,9 @@ class Participant:
             part, at = body[at : at + send.size], at + send.size
             if seen is None or seen.missing(send.first, send.first + send.count - 1):
                 expires = now + send.ttl if send.ttl > 0 else 0
-                sends.append(PreparedSend(send.first, send.count, send.flags, send.priority, expires, part))
+                sends.append(
+                    PreparedSend(send.first, send.count, send.flags, send.priority, expires, part, send.published)
+                )
         if tx.sends and not sends:
             return []  # every id was stored: this is an echo of a transaction that committed
         writes: list[Write] = []

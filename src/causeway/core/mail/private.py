@@ -17,11 +17,19 @@ PRIVATE_FOR = 60 * SECOND
 class Endings:
     """Ends the private mailboxes of one office."""
 
-    def __init__(self, groups: Groups, deadlines: Deadlines[Key], is_deciding: Callable[[Key], bool]) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        deadlines: Deadlines[Key],
+        is_deciding: Callable[[Key], bool],
+        withdrawn: Callable[[Turn, Key], bool],
+    ) -> None:
         self._groups = groups
         self._deadlines = deadlines
         self._is_deciding = is_deciding
         """Whether transactions of this mailbox's application are not carried out yet: its rows say how they ended."""
+        self._withdrawn = withdrawn
+        """Whether no topic forwards to a mailbox; if one does, it is told to stop."""
 
     def watch(self, turn: Turn, box: Box) -> None:
         """A mailbox may have no reader from now on: if it is private, look at it when some time has passed."""
@@ -33,9 +41,10 @@ class Endings:
         """Retire a private mailbox whose time has come, else look at it again later (we may write)."""
         if not is_private(box.mailbox.name) or box.mailbox.consumers():
             return False
-        over = turn.now - box.unread >= PRIVATE_FOR and is_over(box) and not self._is_deciding(box.mailbox.key)
-        if over:
-            self._groups.retire(turn, box.mailbox.key)
+        group = box.mailbox.key
+        over = turn.now - box.unread >= PRIVATE_FOR and is_over(box) and not self._is_deciding(group)
+        if over and self._withdrawn(turn, group):
+            self._groups.retire(turn, group)
         else:
             self._look_at(turn, box)
         return over
@@ -47,6 +56,6 @@ class Endings:
 
 
 def is_over(box: Box) -> bool:
-    """Whether a private mailbox has lost its reader and holds nothing."""
+    """Whether a private mailbox has lost its reader, and nothing in it is in doubt: nobody else reads the rest."""
     mailbox = box.mailbox
-    return is_private(mailbox.name) and not mailbox.consumers() and mailbox.empty() and not box.done
+    return is_private(mailbox.name) and not mailbox.consumers() and not mailbox.participant.names() and not box.done

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from causeway.core.mail.batches import BatchPart
 from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents
+from causeway.core.mail.rows import StoredBatch, published_from
 from causeway.core.messages import Deliver
 from causeway.types import Flag, Instant
 from causeway.wire.body import cut
@@ -56,6 +57,24 @@ def pump(
     return sent
 
 
+def hand_over(contents: Contents, own: Consumer, now: Instant, bytes_max: int) -> list[StoredBatch]:
+    """What the owner of an item takes itself: batches in the order of their numbers, up to so many bytes."""
+    handed: list[StoredBatch] = []
+    while contents.lanes.count and bytes_max > 0 and own.room > 0:
+        part = contents.lanes.take()
+        if part is None:
+            break
+        batch = part.batch
+        if 0 < batch.info.expires <= now:
+            continue  # stays ready, without an entry, until `expire` reports it
+        if part.count > own.room:
+            contents.adopt(batch.split(batch.index(part.start), part.start + own.room))
+        contents.give(part, own)
+        handed.append(batch.piece(part.start, part.stop))
+        bytes_max -= batch.charge
+    return handed
+
+
 def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
     batch = part.batch
     info = batch.info
@@ -75,6 +94,7 @@ def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
         flags,
         info.priority,
         part.deliveries,
+        published=published_from(info.published, part.start),
     )
     body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
     return consumer.conn, head, body

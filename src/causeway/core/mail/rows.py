@@ -5,6 +5,9 @@
     "s" stream   SeenRow                ids of one stream that were admitted: duplicates are known by it
     "t" txid     PreparedRow            a transaction's part, held invisible until it is decided
     "u"          list[Span]             numbers that the dead-letter mailbox has
+    "i" mailbox  RegistrationRow        of an item: a subscription and what is forwarded to it
+    "r" topic    StoredBatch            of an item: a topic's retained message
+    "w"          SubscriptionRow        of a subscription: what it wants
 
 Numbers are 8 bytes big-endian, so that key order is delivery order. "d" belongs to the coordinator's decisions.
 Owns: the encodings. Must not know: what a mailbox does with them.
@@ -16,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from causeway.core.messages import Published
 from causeway.types import VOLATILE_FROM, Instant, Span
 from causeway.wire.body import cut
 
@@ -52,6 +56,7 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     count_before: int = 0
     bytes_before: int = 0
     """What was ever stored in this mailbox before: tells a backlog's size without reading it."""
+    published: Published | None = None
 
     @property
     def last(self) -> int:
@@ -76,7 +81,15 @@ def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
         batch.at,
         batch.origin,
         cut(batch.body, batch.count, start, stop),
+        published=published_from(batch.published, start),
     )
+
+
+def published_from(published: Published | None, start: int) -> Published | None:
+    """What a batch was published as, without its first `start` messages."""
+    if published is None or not (start and published.source):
+        return published
+    return msgspec.structs.replace(published, first=published.first + start)
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -118,6 +131,7 @@ class PreparedSend(msgspec.Struct, frozen=True, array_like=True, gc=False):
     priority: int
     expires: Instant
     body: bytes
+    published: Published | None = None
 
 
 class PreparedRow(msgspec.Struct, frozen=True, array_like=True):

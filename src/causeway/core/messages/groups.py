@@ -180,6 +180,8 @@ class Resolve(msgspec.Struct, frozen=True, array_like=True, tag=46):
     group: Key
     name: str
     candidates: tuple[Peer, ...]
+    existing: bool = False
+    """It must exist already: nothing is born."""
 
 
 class Resolved(msgspec.Struct, frozen=True, array_like=True, tag=47):

@@ -8,6 +8,7 @@ from causeway.core.events import ClientMessage, Committed, OwnershipGained, Peer
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import Deposit, Message
+from causeway.core.topics.topics import BrokerTopics
 from causeway.types import Key, Peer, key_of
 from tests.unit.core.mail.neighbours import ME, OTHER, FakeGroups, FakeLinks, FakeRing, at, config_of, heads
 from tests.unit.core.mail.postroom import NAME, deposit
@@ -29,7 +30,9 @@ class Stage:
         self.links, self.ring, self.groups = FakeLinks(), FakeRing(), FakeGroups()
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, alarm=Alarm())
+        topics, alarm = BrokerTopics(), Alarm()
+        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=topics, alarm=alarm)
+        topics.open(config, self.desk, self.groups, self.links, alarm)
 
     def own(self, name: str, *, serving: bool = True) -> Key:
         key = self.groups.own(name)

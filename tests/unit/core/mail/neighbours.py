@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Member, Message
+from causeway.core.messages import (
+    AskInterest,
+    Attach,
+    Config,
+    Deposit,
+    EndMailbox,
+    Member,
+    Message,
+    Register,
+    SummaryHeld,
+)
 from causeway.core.ports import Postable
 from causeway.errors import Code
-from causeway.store.base import Write
+from causeway.store.base import Row, Write
 from causeway.types import BrokerId, Duration, Instant, Key, Peer, key_of
 
 ME = Peer(key_of("b1"), "b1", "127.0.0.1", 7001, 1)
@@ -82,7 +92,7 @@ class FakeGroups:
         self.loads.append((group, start))
         return len(self.loads)
 
-    def resolve(self, turn: Turn, group: Key, name: str) -> None:
+    def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
         self.asked.append(("resolve", group))
 
     def wake(self, turn: Turn, group: Key) -> None:
@@ -121,6 +131,32 @@ class FakeCourier:
         """What was answered since the last call."""
         answers, self.answers = self.answers, []
         return [head for _, head in answers]
+
+
+class NoTopics:
+    """Topics where there are none: no mailbox is an item or a subscription."""
+
+    def gain(self, turn: Turn, group: Key, rows: Sequence[Row]) -> None: ...
+    def lose(self, turn: Turn, group: Key) -> None: ...
+    def hand_out(self, turn: Turn, group: Key) -> None: ...
+    def publish(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None: ...
+    def arrived(self, turn: Turn, group: Key, head: Register | AskInterest | SummaryHeld) -> None: ...
+    def answered(self, turn: Turn, head: Message) -> None: ...
+    def subscribe(self, turn: Turn, conn: int, head: Attach) -> None: ...
+    def end(self, turn: Turn, conn: int, head: EndMailbox) -> None: ...
+    def overflow(self, turn: Turn, group: Key) -> None: ...
+    def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None: ...
+    def flush(self, turn: Turn) -> None: ...
+    def on_deadline(self, turn: Turn) -> None: ...
+
+    def withdrawn(self, turn: Turn, group: Key) -> bool:
+        return True
+
+    def next_deadline(self) -> Instant | None:
+        return None
+
+    def statistics(self) -> dict[str, int]:
+        return {}
 
 
 class FakeLinks:

@@ -9,7 +9,7 @@ from causeway.core.mail.office import Office
 from causeway.core.messages import Attach, Deliver, Deposit, Message
 from causeway.store.base import Row
 from causeway.types import key_of
-from tests.unit.core.mail.neighbours import ME, OTHER, FakeCourier, FakeGroups, at, config_of, heads
+from tests.unit.core.mail.neighbours import ME, OTHER, FakeCourier, FakeGroups, NoTopics, at, config_of, heads
 from tests.unit.core.mail.postroom import NAME, body_of
 
 CONN = 2
@@ -32,7 +32,9 @@ class Stage:
         self.groups, self.courier = FakeGroups(), FakeCourier()
         self.deciding = False
         self.config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.office = Office(self.config, ME.id, self.groups, self.courier, is_deciding=lambda _: self.deciding)
+        self.office = Office(
+            self.config, ME.id, self.groups, self.courier, topics=NoTopics(), is_deciding=lambda _: self.deciding
+        )
         self.key = self.groups.own(name)
         self.office.on_ownership_gained(at(), gained(name))
 

@@ -1,0 +1,307 @@
+"""Items: what is published arrives here, and goes on to every subscription that wants it.
+
+An item's owner is the only consumer of its mailbox. It takes batches in the order of their numbers and forwards each to
+the subscriptions that match, under those numbers; when all have accepted, the batch is settled. A new owner forwards
+again what is not settled, and subscriptions know the numbers they have. So a subscription gets everything from the
+number of its registration on, once and in order, whoever fails.
+
+Owns: registrations, forwards and retained messages of the items this broker owns.
+Must not know: where subscriptions live, who publishes from where (`leases` does).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from causeway.core.machine import Turn
+from causeway.core.mail.box import Box, Done
+from causeway.core.mail.matching import matching
+from causeway.core.mail.office import Office
+from causeway.core.mail.outbox import Outbox
+from causeway.core.mail.rows import StoredBatch, stretch
+from causeway.core.messages import Accepted, Deposit, Published, Register, Registered
+from causeway.core.ports import Courier, Groups
+from causeway.core.topics.item import HandedBatch, Item, Registration
+from causeway.core.topics.leases import Leases
+from causeway.core.topics.rows import (
+    RegistrationRow,
+    encode,
+    read_registrations,
+    read_retained,
+    registration_key,
+    retained_key,
+)
+from causeway.errors import Code
+from causeway.limits import FORWARDED_BYTES_PER_ITEM_MAX, REGISTRATIONS_PER_ITEM_MAX, RETAINED_BYTES_PER_ITEM_MAX
+from causeway.store.base import Delete, Put, Row, Write
+from causeway.topics import TopicIndex, covers
+from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
+from causeway.wire.body import split
+from causeway.wire.headers import split_headers
+
+HISTORY_PREFIX = "history/"
+"""Subscriptions of this name are never read, only looked at: they keep what is published for a while."""
+
+_RETAIN, _RELIABLE, _HEADERS = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.HEADERS)
+_EXPRESS, _ORDERED = int(ServiceClass.EXPRESS), int(ServiceClass.TRANSACTIONAL)
+
+
+class Items:
+    """All items of one broker."""
+
+    def __init__(self, office: Office, outbox: Outbox, groups: Groups, courier: Courier, leases: Leases) -> None:
+        self._office = office
+        self._outbox = outbox
+        self._groups = groups
+        self._courier = courier
+        self._leases = leases
+        self.all: dict[Key, Item] = {}
+        self.forwarded = 0
+        """Batches sent to subscriptions."""
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def gain(self, turn: Turn, box: Box, rows: Sequence[Row]) -> None:
+        """Take up an item where its former owner left it."""
+        item = self.all[box.mailbox.key] = Item(box, turn.now)
+        for mailbox, row in read_registrations(rows):
+            item.register(Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted))
+        for batch in read_retained(rows):
+            item.retain(batch)
+        self._leases.begin(turn, item)
+
+    def lose(self, turn: Turn, group: Key) -> None:
+        """Another broker owns the item."""
+        item = self.all.pop(group, None)
+        if item is not None:
+            self._leases.end(group)
+            for mailbox in item.registrations:
+                self._outbox.forget_forwards(turn, item.name, mailbox)
+
+    # Registering -----------------------------------------------------------------------------------------------
+    def register(self, turn: Turn, group: Key, head: Register) -> None:
+        """A subscription says what it wants (we may write)."""
+        item = self.all[group]
+        known = item.registrations.get(head.mailbox)
+        if head.interest is None:
+            if known is not None:
+                self.withdraw(turn, item, head.mailbox)
+            item.box.after(turn, lambda turn: self._answer(turn, head, 0))
+            return
+        if known is not None and known.version >= head.version:
+            if known.version == head.version:
+                item.box.after(turn, lambda turn: self._begun(turn, item, known, head))
+            return
+        if known is None and len(item.registrations) >= REGISTRATIONS_PER_ITEM_MAX:
+            detail = f"item {item.name!r} has {REGISTRATIONS_PER_ITEM_MAX} subscriptions, its limit"
+            refusal = Registered(item.name, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
+            self._courier.answer(turn, head.origin, refusal)
+            return
+        wants_retained = head.interest.retained and bool(item.retained)
+        same = known is not None and known.interest.pattern == head.interest.pattern
+        since = known.since if known is not None and same else self._groups.position(group)
+        fresh = Registration(head.mailbox, head.version, head.interest, since, greeted=not wants_retained)
+        item.register(fresh)
+        self._leases.changed(turn, item)
+        self._write(turn, item, [self._row(item, fresh)], lambda turn: self._begun(turn, item, fresh, head))
+        if known is not None and same:
+            fresh.greeted = known.greeted
+        self._office.touch(group)  # which greets it, if there is something to greet it with
+
+    def withdraw(self, turn: Turn, item: Item, mailbox: str) -> None:
+        """A subscription has ended (we may write)."""
+        if item.remove(mailbox) is not None:
+            self._outbox.forget_forwards(turn, item.name, mailbox)
+            self._write(turn, item, [Delete(item.box.mailbox.key, registration_key(mailbox))], None)
+            self._leases.changed(turn, item)
+            self._office.touch(item.box.mailbox.key)
+
+    def _begun(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
+        """It is on all copies: say so when whoever publishes knows, and a history has what is older."""
+        self._leases.when_known(turn, item, lambda turn: self._when_kept(turn, item, registration, head))
+
+    def _when_kept(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
+        if registration.interest.replay:
+            lowest = item.lowest()
+            if lowest is not None and lowest < registration.since:
+                return  # it asks again, and soon enough the history has all that was published before
+        self._answer(turn, head, registration.since, self._history(item, registration.interest.pattern))
+
+    def _answer(self, turn: Turn, head: Register, since: int, history: str = "") -> None:
+        self._courier.answer(turn, head.origin, Registered(head.item, head.mailbox, head.version, since, history))
+
+    @staticmethod
+    def _history(item: Item, pattern: str) -> str:
+        """The history that keeps all a pattern wants, if there is one."""
+        for name, registration in item.registrations.items():
+            if name.startswith(HISTORY_PREFIX) and covers(registration.interest.pattern, pattern):
+                return name
+        return ""
+
+    def _row(self, item: Item, r: Registration) -> Put:
+        row = RegistrationRow(r.version, r.interest, r.since, r.greeted)
+        group = item.box.mailbox.key
+        return Put(group, registration_key(r.mailbox), self._groups.position(group), encode(row))
+
+    # Handing on ------------------------------------------------------------------------------------------------
+    def hand_out(self, turn: Turn, group: Key) -> None:
+        """Forward what arrived, as far as subscriptions keep up, and settle what all have."""
+        item = self.all.get(group)
+        if item is None or not self._groups.serving(group):
+            return
+        for registration in [r for r in item.registrations.values() if not r.greeted and not r.greeting]:
+            self._greet(turn, item, registration)
+        for batch in item.box.mailbox.hand_over(turn.now, FORWARDED_BYTES_PER_ITEM_MAX - item.bytes):
+            self._hand_out(turn, item, batch)
+        self._settle(turn, item)
+
+    def _hand_out(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
+        span = (batch.seq, batch.seq + batch.count - 1)
+        published = batch.published
+        if published is None:
+            item.done.append(span)  # nobody can have sent it: faults.deposit_fault
+            return
+        handed = HandedBatch(span, len(batch.body))
+        for registration in item.matching(published.topic):
+            if batch.seq < VOLATILE_FROM and batch.seq < registration.since:
+                continue
+            if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
+                continue
+            for piece in _wanted(registration, batch):
+                self._forward(turn, item, registration, piece, handed)
+        if batch.flags & _RETAIN:
+            self._retain(turn, item, batch)
+        if handed.left:
+            item.bytes += handed.size
+        else:
+            item.done.append(span)
+
+    def _forward(
+        self, turn: Turn, item: Item, registration: Registration, piece: StoredBatch, handed: HandedBatch
+    ) -> None:
+        """One run of messages to one subscription; known there by the item's numbers."""
+        stored = piece.seq < VOLATILE_FROM
+        first = piece.seq + 1 if stored else piece.seq - VOLATILE_FROM + 1
+        last = first + piece.count - 1
+        was = piece.published
+        assert was is not None
+        ttl = max(1, piece.expires - turn.now) if piece.expires else 0
+        keep = registration.interest.keep
+        if keep:
+            ttl = min(ttl or keep, keep)
+        head = Deposit(
+            item.name,
+            item.box.config.born if stored else item.box.config.epoch,
+            registration.mailbox,
+            _ORDERED if stored else _EXPRESS,
+            first,
+            piece.count,
+            registration.last if stored else 0,
+            piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE),
+            piece.priority,
+            ttl,
+            self._office.me,
+            Published(was.topic, piece.source, piece.incarnation, piece.stream, piece.first),
+        )
+        if stored:
+            registration.last = last
+            registration.sent[first] = (last, handed)
+            handed.left += 1
+        self.forwarded += 1
+        self._outbox.forward(turn, head, piece.body)
+
+    def _settle(self, turn: Turn, item: Item) -> None:
+        if item.greetings:
+            greeted, item.greetings = item.greetings, []
+            for registration in greeted:
+                registration.greeted = True
+            rows = [self._row(item, r) for r in greeted if item.registrations.get(r.mailbox) is r]
+            self._write(turn, item, rows, None)
+        if item.done:
+            done, item.done = item.done, []
+            self._office.settle_own(turn, item.box, done)
+
+    # Retained messages -----------------------------------------------------------------------------------------
+    def _retain(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
+        """The last message of a batch becomes its topic's; an empty one ends that."""
+        assert batch.published is not None
+        group, topic = item.box.mailbox.key, batch.published.topic
+        last = stretch(batch, batch.count - 1, batch.count)
+        (message,) = split(last.body, 1)
+        if not (split_headers(message)[1] if batch.flags & _HEADERS else message):
+            item.retain(msgspec.structs.replace(last, body=b""))
+            self._write(turn, item, [Delete(group, retained_key(topic))], None)
+        elif item.retained_bytes + len(last.body) <= RETAINED_BYTES_PER_ITEM_MAX:
+            published = last.published
+            assert published is not None
+            item.retain(last)
+            write = Put(group, retained_key(topic), self._groups.position(group), encode(last))
+            self._write(turn, item, [write], None)
+
+    def _greet(self, turn: Turn, item: Item, registration: Registration) -> None:
+        """What was retained before a subscription began goes to it first; each takes a number of its own."""
+        wanted = TopicIndex()
+        wanted.add(registration.interest.pattern, registration.mailbox)
+        kept = [
+            batch
+            for topic, batch in item.retained.items()
+            if (batch.seq < registration.since or batch.seq >= VOLATILE_FROM)
+            and not 0 < batch.expires <= turn.now
+            and wanted.wants(topic)
+        ]
+        if not kept:
+            registration.greeted = True
+            self._write(turn, item, [self._row(item, registration)], None)
+            return
+        number = self._groups.position(item.box.mailbox.key)
+
+        def numbered(turn: Turn) -> None:
+            handed = HandedBatch((number, number), 0, registration)
+            for at, batch in enumerate(kept):
+                for piece in _wanted(registration, msgspec.structs.replace(batch, seq=number + at)):
+                    self._forward(turn, item, registration, piece, handed)
+            if not handed.left:
+                item.greetings.append(registration)
+                self._office.touch(item.box.mailbox.key)
+
+        # An operation takes the numbers: before it is on all copies, a new owner could give them to something else.
+        registration.greeting = True
+        self._office.append_own(turn, item.box, [self._row(item, registration)], len(kept), numbered)
+
+    # Answers of subscriptions ----------------------------------------------------------------------------------
+    def on_accepted(self, turn: Turn, head: Accepted | Deposit) -> None:
+        """A subscription has messages (or their time is over)."""
+        group = key_of(head.source)
+        item = self.all.get(group)
+        if item is not None and head.stream == _ORDERED:
+            last = head.last if isinstance(head, Accepted) else head.first + head.count - 1
+            item.accepted(head.dest, head.first, last)
+            self._office.touch(group)
+
+    def on_gone(self, turn: Turn, source: str, mailbox: str) -> None:
+        """The mailbox of a subscription does not exist any more."""
+        group = key_of(source)
+        item = self.all.get(group)
+        if item is not None and self._groups.serving(group):
+            self.withdraw(turn, item, mailbox)
+
+    def _write(self, turn: Turn, item: Item, writes: Sequence[Write], done: Done | None) -> None:
+        self._office.write_own(turn, item.box, writes, done)
+
+    def statistics(self) -> dict[str, int]:
+        """How much there is."""
+        return {
+            "items": len(self.all),
+            "subscriptions": sum(len(item.registrations) for item in self.all.values()),
+            "retained": sum(len(item.retained) for item in self.all.values()),
+            "forwarded": self.forwarded,
+        }
+
+
+def _wanted(registration: Registration, batch: StoredBatch) -> list[StoredBatch]:
+    """The runs of a batch that a subscription's selector wants."""
+    if registration.selector is None:
+        return [batch]
+    runs: list[Span] = matching(registration.selector, batch)
+    return [stretch(batch, first, last + 1) for first, last in runs]

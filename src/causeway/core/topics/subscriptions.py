@@ -1,0 +1,258 @@
+"""Subscriptions: mailboxes that want messages of topics, and see to it that the items know.
+
+Owns: what each subscription wants (a row of its group), and registering it with every item that may have such topics:
+again after a take-over, until each has said yes; and withdrawing it before the mailbox ends.
+Must not know: what is published, how messages are delivered (a subscription is a mailbox like any other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from causeway.config import BrokerConfig
+from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.machine import Turn
+from causeway.core.mail.box import Box
+from causeway.core.mail.office import Office
+from causeway.core.messages import Attach, Attached, EndMailbox, Interest, MailboxEnded, Moved, Register, Registered
+from causeway.core.ports import Courier, Groups
+from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
+from causeway.errors import Code
+from causeway.limits import SUBSCRIBING_MAX
+from causeway.names import is_private
+from causeway.store.base import Put, Row
+from causeway.topics import items_of
+from causeway.types import Instant, Key, Overflow, key_of
+
+
+class Subscription:
+    """One subscription at its owner."""
+
+    __slots__ = ("askers", "box", "ending", "interest", "items", "numbers", "registered", "safe", "tries", "version")
+
+    def __init__(self, box: Box, version: int, interest: Interest) -> None:
+        self.box = box
+        self.version = version
+        self.interest = interest
+        self.safe = False
+        """Whether what it wants is on all copies."""
+        self.registered = False
+        """Whether every item knows, or knew before we owned it."""
+        self.ending = False
+        self.items: dict[str, None] = dict.fromkeys(items_of(interest.pattern))
+        """Those that have not answered yet."""
+        self.numbers: dict[str, tuple[int, str]] = {}
+        """Of those that have: from which number on, and which history has what is older."""
+        self.tries = 0
+        self.askers: list[tuple[int, Attach | EndMailbox]] = []
+        """Who waits until all have answered."""
+
+
+class Subscriptions:
+    """All subscriptions whose mailboxes this broker owns."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        office: Office,
+        groups: Groups,
+        courier: Courier,
+        *,
+        serve: Callable[[Turn, int, Attach], None],
+        alarm: Alarm | None = None,
+    ) -> None:
+        self._config = config
+        self._office = office
+        self._groups = groups
+        self._courier = courier
+        self._serve = serve
+        """What happens to a reader when every item has answered."""
+        self.all: dict[Key, Subscription] = {}
+        self._deadlines: Deadlines[Key] = Deadlines(alarm)
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def gain(self, turn: Turn, box: Box, rows: Sequence[Row]) -> None:
+        """Take up a subscription where its former owner left it: the items may not know of it yet."""
+        row = read_subscription(rows)
+        if row is not None:
+            subscription = self._begin(box, row.version, row.interest)
+            subscription.safe = True
+            subscription.registered = row.registered
+            if not row.registered:
+                self._register(turn, subscription)
+
+    def lose(self, group: Key) -> None:
+        """Another broker owns it; who waits asks there."""
+        self.all.pop(group, None)
+        self._deadlines.cancel(group)
+
+    def _begin(self, box: Box, version: int, interest: Interest) -> Subscription:
+        subscription = self.all[box.mailbox.key] = Subscription(box, version, interest)
+        box.overflow = interest.overflow
+        box.shown_only = interest.keep > 0
+        if interest.bytes_max:
+            box.mailbox.bound(interest.bytes_max)
+        return subscription
+
+    # Subscribing -----------------------------------------------------------------------------------------------
+    def attach(self, turn: Turn, conn: int, head: Attach) -> bool:
+        """A reader brings its wish (we may write): whether it is known, so that the reader can be served at once.
+
+        Otherwise it is served when every item has answered.
+        """
+        assert head.interest is not None
+        group = key_of(head.mailbox)
+        box = self._office.boxes[group]
+        known = self.all.get(group)
+        if known is not None and known.ending:
+            turn.send(conn, Moved(head.mailbox, None, Code.NOT_READY, "the subscription is ending"))
+            return False
+        if known is None or known.interest != head.interest:
+            version = self._groups.position(group) + 1
+            fresh = self._begin(box, version, head.interest)
+            if known is not None:
+                fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
+                self._withdraw_from(turn, known, fresh)
+            known = fresh
+            self._office.write_own(turn, box, [self._row(fresh)], lambda turn: self._written(turn, fresh))
+        if known.registered and not (head.interest.replay and known.items):
+            return True
+        if known.registered and known.safe:
+            self._register(turn, known)  # its numbers were told to a former owner
+        return self._wait(turn, known, conn, head)
+
+    def _row(self, subscription: Subscription) -> Put:
+        row = SubscriptionRow(subscription.version, subscription.interest, subscription.registered)
+        group = subscription.box.mailbox.key
+        return Put(group, SUBSCRIPTION, self._groups.position(group), encode(row))
+
+    def _wait(self, turn: Turn, known: Subscription, conn: int, head: Attach | EndMailbox) -> bool:
+        known.askers = [entry for entry in known.askers if entry[0] != conn or type(entry[1]) is not type(head)]
+        if len(known.askers) >= SUBSCRIBING_MAX:
+            turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, f"{SUBSCRIBING_MAX} wait for it already"))
+            return False
+        known.askers.append((conn, head))
+        return False
+
+    def _withdraw_from(self, turn: Turn, old: Subscription, new: Subscription) -> None:
+        """It wants something else now: items that have nothing of that forget it; they are not waited for."""
+        for item in items_of(old.interest.pattern):
+            if item not in new.items:
+                self._say(turn, old, item, None, new.version)
+
+    def _written(self, turn: Turn, subscription: Subscription) -> None:
+        subscription.safe = True
+        if self.all.get(subscription.box.mailbox.key) is subscription:
+            self._register(turn, subscription)
+
+    def _register(self, turn: Turn, subscription: Subscription) -> None:
+        """Tell every item that has not answered; again after a while."""
+        subscription.tries += 1
+        interest = None if subscription.ending else subscription.interest
+        for item in list(subscription.items):
+            self._say(turn, subscription, item, interest, subscription.version)
+        if subscription.items:
+            wait = min(self._config.retry * subscription.tries, 8 * self._config.retry)
+            self._deadlines.set(subscription.box.mailbox.key, turn.now + wait)
+
+    def _say(self, turn: Turn, subscription: Subscription, item: str, interest: Interest | None, version: int) -> None:
+        name = subscription.box.mailbox.name
+        self._courier.post(turn, item, Register(item, name, version, interest, self._office.me))
+
+    def on_registered(self, turn: Turn, head: Registered) -> None:
+        """An item knows."""
+        group = key_of(head.mailbox)
+        known = self.all.get(group)
+        if known is None or head.version != known.version or head.item not in known.items:
+            return
+        if head.code:
+            for conn, asker in known.askers:
+                turn.send(conn, Moved(asker.mailbox, None, head.code, head.detail))
+            known.askers = []
+            return
+        del known.items[head.item]
+        known.numbers[head.item] = (head.number, head.history)
+        if not known.items:
+            self._deadlines.cancel(group)
+            self._complete(turn, group, known)
+
+    def _complete(self, turn: Turn, group: Key, known: Subscription) -> None:
+        """All items have answered."""
+        askers, known.askers = known.askers, []
+        if known.ending:
+            self._end(turn, group, known, askers)
+            return
+        if not known.registered:
+            known.registered = True
+            if self._groups.serving(group):  # else the next owner asks the items once more
+                self._office.write_own(turn, known.box, [self._row(known)], None)
+        for conn, head in askers:
+            if isinstance(head, Attach):
+                self._serve(turn, conn, head)
+
+    def answer(self, known: Subscription, head: Attach) -> Attached:
+        """What a reader is told when it is served."""
+        if head.interest is None or not head.interest.replay:
+            return Attached(head.mailbox, head.consumer)
+        histories = {history for _, history in known.numbers.values()}
+        numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
+        return Attached(head.mailbox, head.consumer, numbers, histories.pop() if len(histories) == 1 else "")
+
+    # Ending ----------------------------------------------------------------------------------------------------
+    def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
+        """A client ends a subscription, or a private mailbox (we may write)."""
+        group = key_of(head.mailbox)
+        known = self.all.get(group)
+        if known is not None:
+            self._wait(turn, known, conn, head)
+            self._withdraw(turn, known)
+        elif is_private(head.mailbox):
+            self._groups.retire(turn, group)
+            turn.send(conn, MailboxEnded(head.mailbox, head.token))
+        else:
+            detail = "mailbox: only subscriptions and private mailboxes can be ended; this one is kept for its readers"
+            turn.send(conn, Moved(head.mailbox, None, Code.BAD_FIELD, detail))
+
+    def withdrawn(self, turn: Turn, group: Key) -> bool:
+        """The mailbox is about to end: whether no item forwards to it; if one does, it is told to stop."""
+        known = self.all.get(group)
+        if known is None:
+            return True
+        self._withdraw(turn, known)
+        return False
+
+    def overflow(self, turn: Turn, group: Key) -> None:
+        """A subscription that would rather end than wait is full."""
+        known = self.all.get(group)
+        if known is not None and not known.ending:
+            assert known.interest.overflow == Overflow.DISCONNECT
+            detail = "its reader was too slow, and the subscription has ended"
+            self._office.dismiss(turn, known.box, Code.OVERFLOWED, detail)
+            self._withdraw(turn, known)
+
+    def _withdraw(self, turn: Turn, known: Subscription) -> None:
+        if not known.ending:
+            known.ending = True
+            known.version += 1
+            known.tries = 0
+            known.items = dict.fromkeys(items_of(known.interest.pattern))
+            known.numbers = {}
+            self._register(turn, known)
+
+    def _end(self, turn: Turn, group: Key, known: Subscription, askers: list[tuple[int, Attach | EndMailbox]]) -> None:
+        self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
+        self._groups.retire(turn, group)
+        for conn, head in askers:
+            if isinstance(head, EndMailbox):
+                turn.send(conn, MailboxEnded(head.mailbox, head.token))
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Ask again those that did not answer."""
+        for group in self._deadlines.pop_due(turn.now):
+            known = self.all.get(group)
+            if known is not None and known.items and (known.safe or known.ending):
+                self._register(turn, known)
