@@ -7,6 +7,7 @@ The same without asyncio: `causeway.sync`. For tests: `causeway.testing`.
 from causeway.client._async.bus import Bus, connect
 from causeway.client._async.consumer import MailboxConsumer, Message, MessageFeed
 from causeway.client._async.receipt import Receipt
+from causeway.client._async.subscription import Subscription
 from causeway.client._async.transaction import Transaction
 from causeway.errors import (
     CausewayError,
@@ -17,6 +18,7 @@ from causeway.errors import (
     Refused,
     RemoteProtocolError,
     StoreError,
+    TopicError,
     TransportError,
 )
 
@@ -34,6 +36,8 @@ __all__ = [
     "Refused",
     "RemoteProtocolError",
     "StoreError",
+    "Subscription",
+    "TopicError",
     "Transaction",
     "TransportError",
     "connect",

@@ -6,6 +6,7 @@ with causeway.sync.connect("causeway://host:port", name="billing") as bus: ...
 from causeway.client._sync.bus import Bus, connect
 from causeway.client._sync.consumer import MailboxConsumer, Message, MessageFeed
 from causeway.client._sync.receipt import Receipt
+from causeway.client._sync.subscription import Subscription
 from causeway.client._sync.transaction import Transaction
 
-__all__ = ["Bus", "MailboxConsumer", "Message", "MessageFeed", "Receipt", "Transaction", "connect"]
+__all__ = ["Bus", "MailboxConsumer", "Message", "MessageFeed", "Receipt", "Subscription", "Transaction", "connect"]

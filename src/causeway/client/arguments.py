@@ -30,12 +30,17 @@ def check_priority(priority: object) -> None:
         raise ConfigError("priority", priority, "must be a whole number from 0 (lowest) to 9 (highest)")
 
 
-def check_times(ttl: Duration, timeout: Duration | None) -> None:
-    """Raise a ConfigError unless a message can live and be waited for so long (0: for ever; None: as usual)."""
+def check_times(ttl: Duration, timeout: Duration | None, delay: Duration = 0) -> None:
+    """Raise a ConfigError unless a message can live and be waited for so long (0: for ever; None: as usual), and be
+    held back so long (0: not at all)."""
     if not 0 <= ttl <= TTL_NS_MAX:
         raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
     if timeout is not None and timeout <= 0:
         raise ConfigError("timeout", timeout, "must be more than 0")
+    if not 0 <= delay <= TTL_NS_MAX:
+        raise ConfigError("delay", delay, f"must lie in 1..{TTL_NS_MAX} ns, or be None for none")
+    if ttl and delay >= ttl:
+        raise ConfigError("delay", delay, f"nobody would ever get it: must be less than its time to live, {ttl} ns")
 
 
 def service_of(name: object) -> ServiceClass:

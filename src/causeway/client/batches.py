@@ -12,6 +12,7 @@ import msgspec
 
 from causeway.client.message import MessageId
 from causeway.core.deadlines import NEVER
+from causeway.core.messages import Published
 from causeway.errors import CausewayError
 from causeway.types import Duration, Flag, Instant, ServiceClass, Span
 
@@ -62,7 +63,7 @@ class SentStream:
 class Lane:
     """Where and how: a destination with one set of properties, already checked."""
 
-    __slots__ = ("flags", "headed", "open", "priority", "stream", "timeout", "ttl")
+    __slots__ = ("delay", "flags", "headed", "open", "priority", "published", "stream", "timeout", "ttl")
 
     def __init__(self, stream: SentStream, flags: int, priority: int, *, ttl: Duration, timeout: Duration) -> None:
         self.stream = stream
@@ -72,8 +73,17 @@ class Lane:
         self.ttl = ttl
         self.timeout = timeout
         """0: no limit."""
+        self.delay: Duration = 0
+        """Nobody gets its messages before."""
+        self.published: Published | None = None
+        """Of a topic; the stream's destination is its item, which other topics share."""
         self.open: SentBatch | None = None
         """The stream's open batch, if it is ours."""
+
+    @property
+    def target(self) -> str:
+        """Where an application says it sends: a mailbox or a topic."""
+        return self.stream.dest if self.published is None else self.published.topic
 
 
 class SentBatch(msgspec.Struct, eq=False):
@@ -97,6 +107,8 @@ class SentBatch(msgspec.Struct, eq=False):
     deadline: Instant = NEVER
     dies: Instant = 0
     """When its time to live ends, 0 for never."""
+    due: Instant = 0
+    """Nobody gets it before; 0 for at once."""
     durable: bool = True
     """Whether it may leave: with kept state, only once it is on our own disk."""
     sent: int = 0

@@ -21,7 +21,7 @@ from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Deliver, Detach, Return, Settled
-from causeway.errors import Code, RemoteProtocolError
+from causeway.errors import CausewayError, Code, RemoteProtocolError
 from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
 from causeway.ranges import IdSet, merged
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
@@ -51,6 +51,8 @@ class MailReaders:
         self.touched: dict[tuple[str, StreamKey], SeenStream] = {}
         """Accepted something this turn, for kept state."""
         self.forgotten: list[tuple[str, StreamKey]] = []
+        self.ended: list[str] = []
+        """Mailboxes of no use any more: their only readers have ended."""
 
     def all(self) -> list[MailReader]:
         """Every consumer."""
@@ -168,6 +170,14 @@ class MailReaders:
             consumer.attached_on = link
         self._become_attached(turn, consumer, link)
         return True
+
+    def refuse(self, consumer: MailReader, error: CausewayError | None) -> None:
+        """Its owner will not serve it (any more). What is queued may still be read; nobody is told of it."""
+        consumer.error = error
+        consumer.answered = False
+        consumer.link = consumer.attached_on = None
+        consumer.unconfirmed.clear()
+        self._forget(consumer)
 
     def _become_attached(self, turn: Turn, consumer: MailReader, link: Uplink) -> None:
         """Served here: before anything else, settle again what was not confirmed."""
@@ -328,10 +338,12 @@ class MailReaders:
 
     def _accepted(self, seen: SeenStream, first: int, last: int) -> None:
         seen.accept(first, last)
+        streams = self._streams.get(seen.mailbox)
+        if streams is None:
+            return  # of a mailbox that has ended
         if self.keeping:
             self.touched[(seen.mailbox, seen.key)] = seen
         # Dicts keep insertion order: putting it in again makes it the most recently used.
-        streams = self._streams[seen.mailbox]
         if len(streams) > 1:
             streams[seen.key] = streams.pop(seen.key, seen)
 
@@ -359,10 +371,21 @@ class MailReaders:
     def _remove(self, turn: Turn, consumer: MailReader) -> None:
         if consumer.attached_on is not None:
             turn.send(consumer.attached_on.conn, Detach(consumer.mailbox, consumer.number))
+        self._forget(consumer)
+        consumer.queue.clear()
+        mailbox = consumer.mailbox
+        if consumer.ends and not any(other.mailbox == mailbox for other in self._all.values()):
+            self.ended.append(mailbox)
+            for key in self._streams.pop(mailbox, {}):
+                self.touched.pop((mailbox, key), None)
+                if self.keeping:
+                    self.forgotten.append((mailbox, key))
+
+    def _forget(self, consumer: MailReader) -> None:
         for lot in (*consumer.queue, *consumer.held.values()):
             if lot.seen is not None:
                 lot.seen.lots.pop(lot.serial, None)
-        consumer.queue.clear()
         consumer.held.clear()
         self._all.pop(consumer.number, None)
+        self.dirty.pop(consumer.number, None)
         self._errands.drop(consumer)

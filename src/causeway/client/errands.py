@@ -14,11 +14,15 @@ from causeway.client.settings import Address, SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Moved
+from causeway.errors import Code
 from causeway.types import MILLISECOND, Duration
 
 MOVED_WAIT_MIN: Duration = 50 * MILLISECOND
 MOVED_WAIT_MAX: Duration = 200 * MILLISECOND
 """How long to wait when a mailbox has no owner yet, or its owner could not be reached."""
+
+REFUSALS: Final = frozenset({Code.BAD_FIELD, Code.IN_USE, Code.NO_MAILBOX, Code.OVERFLOWED})
+"""With these an owner refuses a question instead of sending us elsewhere; nothing that it answered is meant."""
 
 MOVES_MAX: Final = 8
 """More than the overlay needs to lead us anywhere: two brokers point at each other, and need a moment."""
@@ -50,6 +54,10 @@ class Errand:
     def repeat(self, turn: Turn, link: Uplink) -> None:
         """Put it there again: nobody answered for a while."""
         self.ask(turn, link)
+
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """Whether this refusal is the last word; otherwise it is asked again."""
+        return False
 
     def on_lost(self, turn: Turn) -> None:
         """The link where this errand was asked is gone, or the mailbox has moved away from it."""
@@ -147,8 +155,8 @@ class Errands:
             if errand.link is not link or errand.mailbox != moved.mailbox or not errand.asked:
                 continue
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
-            if here and errand.answered:
-                continue  # said to somebody who asked where it is: here, as we know
+            if errand.answered and (here or moved.code in REFUSALS):
+                continue  # said to somebody who asked where it is: here, as we know; or who was refused
             errand.moves = 0 if errand.answered else errand.moves + 1
             self._withdraw(turn, errand)
             if moved.detail:

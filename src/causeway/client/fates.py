@@ -163,13 +163,13 @@ class Fates:
 
 def lateness(batch: SentBatch, now: Instant) -> CausewayError:
     """Why a batch whose time is over has failed."""
-    stream = batch.lane.stream
+    stream, target = batch.lane.stream, batch.lane.target
     if batch.dies and batch.dies <= now:
-        return Refused(Code.EXPIRED, f"no acknowledgement from {stream.dest!r} within the message's time to live")
+        return Refused(Code.EXPIRED, f"no acknowledgement from {target!r} within the message's time to live")
     if stream.refusal is not None:
         return stream.refusal
     sent = "sent, not answered" if batch.sent else "not sent"
-    return DeadlineExceeded(f"no acknowledgement from {stream.dest!r} in time ({sent}); its outcome is unknown")
+    return DeadlineExceeded(f"no acknowledgement from {target!r} in time ({sent}); its outcome is unknown")
 
 
 def without(spans: list[Span], first: int, last: int) -> list[Span]:

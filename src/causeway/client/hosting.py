@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 from causeway.client.batches import Ticket
 from causeway.client.message import CORRELATION, Delivery
 from causeway.client.outcomes import (
+    ConsumerRefused,
     DeliveryConfirmed,
     InquiryDone,
     MessagesArrived,
@@ -235,6 +236,8 @@ class Host:
                 _fire(outcome.batch)
             case TransactionDone():
                 _fire(outcome.commitment)
+            case ConsumerRefused():
+                _fire(outcome.consumer)
             case InquiryDone():
                 _fire(outcome.inquiry)
             case SessionFailed():

@@ -1,4 +1,6 @@
-"""Looks that change nothing: browsing a mailbox, a broker's status, a message's story, where a mailbox is served."""
+"""Questions to be answered once: what a mailbox holds, a broker's status, a message's story, where a mailbox is served;
+and the wish that a mailbox ends.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from causeway.core.machine import Turn
 from causeway.core.messages import (
     Browse,
     Browsed,
+    EndMailbox,
     Find,
+    MailboxEnded,
     Message,
     Moved,
     StatusReply,
@@ -172,3 +176,23 @@ class FindInquiry(Inquiry):
         assert isinstance(head, Moved)
         self.result = head.peer
         return isinstance(head.peer, Peer)
+
+
+class EndInquiry(Inquiry):
+    """Let a subscription or a private mailbox end, with all that is in it: `result` is True."""
+
+    __slots__ = ()
+
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """The owner knows better, or there is nothing to end."""
+        return refusal.code != Code.OVERFLOWED
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Only its owner can end it."""
+        turn.send(link.conn, EndMailbox(self.mailbox, self.number))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """It has ended."""
+        assert isinstance(head, MailboxEnded)
+        self.result = True
+        return True

@@ -28,7 +28,7 @@ from causeway.client.transactions import AcceptedIds, Commitment, Transactions
 from causeway.core.effects import Load, Persist
 from causeway.core.events import Loaded
 from causeway.core.machine import Turn
-from causeway.core.messages import Commit
+from causeway.core.messages import Commit, Published
 from causeway.errors import CausewayError, StoreError
 from causeway.limits import MIB
 from causeway.store.base import LOCAL, Delete, Put, Row, Write
@@ -68,6 +68,10 @@ class KeptBatch(msgspec.Struct, frozen=True, array_like=True):
     count: int
     size: int
     body: bytes
+    topic: str = ""
+    """Empty for a mailbox."""
+    due: int = 0
+    """Instant before which nobody gets it, 0 for at once."""
 
 
 class KeptCommit(msgspec.Struct, frozen=True, array_like=True):
@@ -180,9 +184,10 @@ class Keeper:
             self._deletes.append(Delete(LOCAL, key))
             return
         lane = Lane(self._streams.stream(kept.dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
+        lane.published = Published(kept.topic) if kept.topic else None
         batch = SentBatch(lane, self._streams.source)
         batch.first, batch.count, batch.size, batch.body = kept.first, kept.count, kept.size, kept.body
-        batch.dies = kept.dies
+        batch.dies, batch.due = kept.dies, kept.due
         self._keys[batch] = key
         self._streams.restore(batch)
 
@@ -297,6 +302,8 @@ def _kept_batch(batch: SentBatch) -> KeptBatch:
         batch.count,
         batch.size,
         batch.body,
+        lane.published.topic if lane.published is not None else "",
+        batch.due,
     )
 
 

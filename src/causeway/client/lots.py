@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from causeway.core.messages import BrowsedBatch, Deliver
+from causeway.core.messages import BrowsedBatch, Deliver, Published
 from causeway.limits import SEEN_RANGES_MAX
 from causeway.ranges import IdSet
-from causeway.types import Span
+from causeway.types import Instant, Span
 from causeway.wire import body as bodies
 
 StreamKey = tuple[str, int, int]
@@ -81,11 +81,17 @@ class Lot(msgspec.Struct, eq=False):
     dirty: bool = False
     handler: Any = None
     """The driver's."""
+    at: Instant = 0
+    """When the mailbox's owner took it."""
+    expires: Instant = 0
+    """When it ends, 0 for never."""
+    published: Published | None = None
+    """Of a topic: who published it, and as which ids; `source` and `first` are the item's."""
 
     @classmethod
     def delivered(cls, serial: int, head: Deliver, body: bytes, seen: SeenStream) -> Lot:
         """A whole Deliver frame."""
-        return cls(
+        lot = cls(
             serial,
             head.mailbox,
             seen,
@@ -101,6 +107,8 @@ class Lot(msgspec.Struct, eq=False):
             head.deliveries,
             body,
         )
+        lot.at, lot.expires, lot.published = head.at, head.expires, head.published
+        return lot
 
     @classmethod
     def browsed(cls, mailbox: str, head: BrowsedBatch, body: bytes) -> Lot:
@@ -109,6 +117,7 @@ class Lot(msgspec.Struct, eq=False):
         lot = cls(0, mailbox, None, 0, head.seq, *whose, head.count, head.flags, head.priority, head.deliveries)
         lot.bodies = bodies.split(body, head.count)
         lot.taken = lot.low = lot.reported = lot.count
+        lot.at, lot.expires, lot.published = head.at, head.expires, head.published
         return lot
 
     def narrow(self, first: int, last: int) -> None:
@@ -118,6 +127,8 @@ class Lot(msgspec.Struct, eq=False):
         self.seq += start
         self.first = first
         self.count = stop - start
+        if self.published is not None:
+            self.published = msgspec.structs.replace(self.published, first=self.published.first + start)
 
     def take(self, limit: int) -> range:
         """Hand out up to `limit` messages: their indexes."""
@@ -132,6 +143,11 @@ class Lot(msgspec.Struct, eq=False):
     def truncate(self) -> None:
         """Forget what was not handed out: it will be delivered again."""
         self.count = self.taken
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it was handed out from a history, where nothing is settled."""
+        return self.seen is None and self.handler is not None
 
     @property
     def finished(self) -> bool:

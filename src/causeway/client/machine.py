@@ -12,14 +12,15 @@ from typing import Final
 
 from causeway.client.batches import Lane
 from causeway.client.consumers import MailReaders
-from causeway.client.errands import Errands
+from causeway.client.errands import REFUSALS, Errand, Errands
 from causeway.client.fates import Fates
-from causeway.client.inquiries import FindInquiry, Inquiry
+from causeway.client.inquiries import EndInquiry, FindInquiry, Inquiry
 from causeway.client.kept import Keeper
 from causeway.client.links import Uplink, Uplinks
 from causeway.client.outcomes import (
     Connected,
     ConsumerAttached,
+    ConsumerRefused,
     DeliveryConfirmed,
     Disconnected,
     InquiryDone,
@@ -45,6 +46,7 @@ from causeway.core.messages import (
     Confirmed,
     Deliver,
     Detach,
+    MailboxEnded,
     Message,
     Moved,
     Rejected,
@@ -54,7 +56,7 @@ from causeway.core.messages import (
     StoryReply,
 )
 from causeway.core.messages import Outcome as TransactionOutcome
-from causeway.errors import CausewayError, DeadlineExceeded, LocalProtocolError, RemoteProtocolError
+from causeway.errors import CausewayError, Code, DeadlineExceeded, LocalProtocolError, Refused, RemoteProtocolError
 from causeway.types import SECOND, Duration, Instant, Span
 
 IDLE_LINK: Final[Duration] = 30 * SECOND
@@ -89,6 +91,7 @@ class SessionMachine:
         """Whether `handle` was called; whether links may be made."""
         self._closing = False
         self._home: Uplink | None = None
+        self._next_number = 2
         self._fresh_consumers: list[MailReader] = []
         self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
         self._fresh_commits: list[tuple[Commitment, Duration]] = []
@@ -160,6 +163,9 @@ class SessionMachine:
             self._alarm.lower(keeper.next_deadline() or NEVER)
         if consumers.dirty:
             consumers.finish_turn(turn, keeper.awaiting() if keeper is not None else {})
+            for mailbox in consumers.ended:
+                self._start_inquiry(turn, EndInquiry(self._number(), mailbox), self.config.timeout)
+            consumers.ended.clear()
         fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
             self._end(turn, fatal)
@@ -230,7 +236,7 @@ class SessionMachine:
                     self._on_attached(turn, link, head)
                 case Moved():
                     self._on_moved(turn, link, head)
-                case Browsed() | StatusReply() | StoryReply():
+                case Browsed() | StatusReply() | StoryReply() | MailboxEnded():
                     self._on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)
@@ -275,14 +281,21 @@ class SessionMachine:
                 self._consumers.add(turn, consumer)
         inquiries, self._fresh_inquiries = self._fresh_inquiries, []
         for inquiry, timeout in inquiries:
-            self._errands.start(turn, inquiry)
-            self._timers.set(inquiry.number, turn.now + timeout)
+            self._start_inquiry(turn, inquiry, timeout)
         commits, self._fresh_commits = self._fresh_commits, []
         for commitment, timeout in commits:
             if self._keeper is not None:
                 self._keeper.keep_commit(commitment)
             self._transactions.begin(turn, commitment, timeout)
             self._alarm.lower(commitment.deadline)
+
+    def _start_inquiry(self, turn: Turn, inquiry: Inquiry, timeout: Duration) -> None:
+        self._errands.start(turn, inquiry)
+        self._timers.set(inquiry.number, turn.now + timeout)
+
+    def _number(self) -> int:
+        self._next_number += 1
+        return self._next_number
 
     def _collect(self, turn: Turn) -> None:
         settles: list[tuple[MailReader, list[Span]]] = self._consumers.collect()
@@ -328,17 +341,29 @@ class SessionMachine:
     def _on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:
         consumer = self._errands.find(head.consumer)
         if isinstance(consumer, MailReader) and self._consumers.on_attached(turn, link, consumer, head.mailbox):
+            consumer.on_attached(head)
             self._outcomes.append(ConsumerAttached(consumer))
         elif consumer is None:
             turn.send(link.conn, Detach(head.mailbox, head.consumer))
 
     def _on_moved(self, turn: Turn, link: Uplink, head: Moved) -> None:
-        for inquiry in self._errands.asked_at(link, head.mailbox):
-            if isinstance(inquiry, FindInquiry) and inquiry.on_answer(turn, head, b""):
-                self._finish_inquiry(inquiry, None)
+        refusal = head.peer is None and head.code in REFUSALS
+        for errand in self._errands.asked_at(link, head.mailbox):
+            if isinstance(errand, FindInquiry) and errand.on_answer(turn, head, b""):
+                self._finish_inquiry(errand, None)
+            elif refusal and errand.is_final(turn, head):
+                self._refuse(errand, head)
         self._errands.on_moved(turn, link, head)
 
-    def _on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply, body: bytes) -> None:
+    def _refuse(self, errand: Errand, head: Moved) -> None:
+        error = None if head.code == Code.NO_MAILBOX else Refused(Code(head.code), head.detail)
+        if isinstance(errand, MailReader):
+            self._consumers.refuse(errand, error)
+            self._outcomes.append(ConsumerRefused(errand))
+        elif isinstance(errand, Inquiry):
+            self._finish_inquiry(errand, error)
+
+    def _on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply | MailboxEnded, body: bytes) -> None:
         inquiry = self._errands.find(head.token)
         if not isinstance(inquiry, Inquiry):
             return

@@ -12,7 +12,8 @@ import msgspec
 
 from causeway.errors import ConfigError
 from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
-from causeway.types import Flag, ServiceClass
+from causeway.topics import item_of
+from causeway.types import SECOND, Flag, ServiceClass
 from causeway.wire.headers import Headers, HeaderValue, split_headers
 
 if TYPE_CHECKING:
@@ -136,7 +137,47 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
     @property
     def source(self) -> str:
         """Who sent it."""
-        return self._lot.source
+        published = self._lot.published
+        return self._lot.source if published is None else published.source
+
+    @property
+    def topic(self) -> str | None:
+        """The topic it was published on, in the form in which its subscriber wrote the pattern; None of a mailbox."""
+        published = self._lot.published
+        if published is None:
+            return None
+        show = getattr(self._lot.handler, "show_topic", None)
+        return published.topic if show is None else str(show(published.topic))
+
+    @property
+    def offset(self) -> int | None:
+        """Its place among all messages of topics with its first level, for `subscribe(start=...)`; None if it was sent
+        to a mailbox, or published as express, which nobody keeps."""
+        lot = self._lot
+        if lot.published is None or lot.stream == ServiceClass.EXPRESS:
+            return None
+        return lot.first + self._index - 1
+
+    @property
+    def sent_at(self) -> float | None:
+        """When the broker of its mailbox took it, in seconds since 1970; None if that broker does not say."""
+        return self._lot.at / SECOND if self._lot.at else None
+
+    @property
+    def expires_at(self) -> float | None:
+        """When its time to live ends, in seconds since 1970; None for never."""
+        return self._lot.expires / SECOND if self._lot.expires else None
+
+    @property
+    def reply_to(self) -> str | None:
+        """The mailbox that waits for an answer; None if nobody does."""
+        target = self.all_headers().get(REPLY_TO)
+        return target if isinstance(target, str) else None
+
+    @property
+    def correlation_id(self) -> HeaderValue:
+        """Which request it asks to be answered, or answers; None for neither."""
+        return self.all_headers().get(CORRELATION)
 
     @property
     def mailbox(self) -> str:
@@ -152,12 +193,21 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
     def message_id(self) -> MessageId:
         """The id in its parts."""
         lot = self._lot
+        it = lot.published
+        if it is not None:
+            return MessageId(it.source, it.incarnation, item_of(it.topic), it.stream, it.first + self._index)
         return MessageId(lot.source, lot.incarnation, lot.mailbox, lot.stream, lot.first + self._index)
 
     @property
     def service(self) -> str:
         """The class it was sent with; `committed` inside a transaction."""
-        return ServiceClass(self._lot.stream).name.lower()
+        return ServiceClass(self.stream).name.lower()
+
+    @property
+    def stream(self) -> int:
+        """The class it was sent with, as a number."""
+        published = self._lot.published
+        return self._lot.stream if published is None else published.stream
 
     @property
     def priority(self) -> int:

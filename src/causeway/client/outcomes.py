@@ -44,6 +44,12 @@ class ConsumerAttached(msgspec.Struct, frozen=True):
     consumer: MailReader
 
 
+class ConsumerRefused(msgspec.Struct, frozen=True):
+    """No broker will serve the consumer (any more): `consumer.error` says why."""
+
+    consumer: MailReader
+
+
 class TransactionDone(msgspec.Struct, frozen=True):
     """The transaction was committed, or not (`commitment.error`)."""
 
@@ -80,6 +86,7 @@ Outcome = (
     | WindowOpened
     | MessagesArrived
     | ConsumerAttached
+    | ConsumerRefused
     | TransactionDone
     | InquiryDone
     | Connected

@@ -7,16 +7,20 @@ consumers or what was seen before (`consumers`).
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from causeway.client.errands import Errand
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
 from causeway.core.machine import Turn
-from causeway.core.messages import Attach, Detach, Settle
+from causeway.core.messages import Attach, Attached, Detach, Interest, Moved, Settle
+from causeway.errors import CausewayError, Code
 from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet
-from causeway.types import VOLATILE_FROM, Span
+from causeway.types import SECOND, VOLATILE_FROM, Duration, Instant, Span
+
+CONTEST: Final[Duration] = 10 * SECOND
+"""Who had a mailbox alone and lost its link is told for a while that somebody has it: itself, until that is noticed."""
 
 
 class MailReader(Errand):
@@ -25,22 +29,44 @@ class MailReader(Errand):
     __slots__ = (
         "attached_on",
         "closing",
+        "contested_at",
         "credit",
         "dead",
         "dirty",
+        "ends",
+        "error",
+        "exclusive",
         "handler",
         "held",
+        "history",
+        "interest",
         "late",
+        "numbers",
         "queue",
         "returns",
+        "selector",
+        "served",
         "settles",
         "unconfirmed",
         "waiter",
     )
 
-    def __init__(self, number: int, mailbox: str, credit: int) -> None:
+    def __init__(
+        self,
+        number: int,
+        mailbox: str,
+        credit: int,
+        *,
+        selector: str = "",
+        exclusive: bool = False,
+        interest: Interest | None = None,
+    ) -> None:
         super().__init__(number, mailbox)
         self.credit = credit
+        self.selector = selector
+        self.exclusive = exclusive
+        self.interest = interest
+        """The mailbox is a subscription to this."""
         self.queue: deque[Lot] = deque()
         """Delivered, not wholly handed out."""
         self.held: dict[int, Lot] = {}
@@ -58,7 +84,18 @@ class MailReader(Errand):
         """Settled by us too late, the latest of them: they were given back too often before, and are dead letters."""
         self.attached_on: Uplink | None = None
         """Where Attach was sent."""
+        self.served = False
+        """A broker has served it, now or before."""
+        self.numbers: dict[str, int] = {}
+        self.history = ""
+        """What the first Attached said of where a subscription begins, and who keeps what is older."""
+        self.contested_at: Instant | None = None
+        """Since when somebody else has what was ours alone."""
+        self.error: CausewayError | None = None
+        """Why no broker will serve it (any more)."""
         self.closing = False
+        self.ends = False
+        """Its mailbox is of no use to anybody without it."""
         self.handler: Any = None
         self.waiter: Any = None
 
@@ -69,7 +106,15 @@ class MailReader(Errand):
             self.say_settled(turn, link, self.unconfirmed.spans())
             return
         self.attached_on = link
-        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit))
+        how = (self.selector, self.exclusive, self.interest)
+        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit, *how))
+
+    def on_attached(self, head: Attached) -> None:
+        """A broker serves it. Where it begins is settled by the first one that does."""
+        if not self.served:
+            self.numbers, self.history = dict(head.numbers), head.history
+        self.served = True
+        self.contested_at = None
 
     def repeat(self, turn: Turn, link: Uplink) -> None:
         """Once attached, only settlements can be unanswered."""
@@ -77,6 +122,20 @@ class MailReader(Errand):
             self.say_settled(turn, link, self.unconfirmed.spans())
         else:
             self.ask(turn, link)
+
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """What an owner does not allow today it does not allow tomorrow."""
+        if refusal.code == Code.NO_MAILBOX:
+            return self.closing  # nothing is left to be settled
+        if refusal.code == Code.OVERFLOWED:
+            return True
+        if self.answered:
+            return False  # somebody else was refused
+        if refusal.code == Code.IN_USE and self.served:
+            if self.contested_at is None:
+                self.contested_at = turn.now
+            return turn.now - self.contested_at >= CONTEST
+        return True
 
     def on_lost(self, turn: Turn) -> None:
         """Whatever was not handed out will be delivered again, to us or to a competitor; forget it here."""

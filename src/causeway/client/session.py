@@ -18,19 +18,22 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+from causeway.client.arguments import check_priority, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
-from causeway.client.inquiries import BrowseInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
+from causeway.client.inquiries import BrowseInquiry, EndInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
 from causeway.client.lots import Lot
 from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
+from causeway.core.messages import Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
-from causeway.names import check_mailbox
+from causeway.names import check_mailbox, private_name
 from causeway.selectors import parse
+from causeway.topics import item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
 
@@ -40,7 +43,7 @@ class Session(SessionMachine):
 
     def __init__(self, config: SessionConfig, incarnation: int, rng: random.Random) -> None:
         super().__init__(config, incarnation, rng)
-        self._next_number = 2
+        self._privates = 0
 
     # Who and where ---------------------------------------------------------------------------------------------
     @property
@@ -84,14 +87,29 @@ class Session(SessionMachine):
         headers: bool = False,
         priority: int = 4,
         ttl: Duration = 0,
+        delay: Duration = 0,
         timeout: Duration | None = None,
+        published: bool = False,
+        retain: bool = False,
     ) -> Lane:
-        """Check where and how to send, once for many messages. Raises ConfigError."""
+        """Check where and how to send, once for many messages. Raises ConfigError.
+
+        With `published`, `dest` is the canonical path of a topic: its batches go to the topic's item.
+        """
         self._check_ready()
+        check_priority(priority)
+        check_times(ttl, timeout, delay)
+        if not published:
+            check_mailbox("dest", dest)
         if not reliable and service >= ServiceClass.TRANSACTIONAL:
             raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
         flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)
-        return self._streams.lane(dest, service, int(flags), priority, ttl=ttl, timeout=timeout)
+        flags |= Flag.RETAIN if retain else 0
+        mailbox = item_of(dest) if published else dest
+        lane = self._streams.lane(mailbox, service, int(flags), priority, ttl=ttl, timeout=timeout)
+        lane.delay = delay
+        lane.published = Published(dest) if published else None
+        return lane
 
     @property
     def append(self) -> Callable[[Lane, object, Headers | None], Ticket]:
@@ -112,11 +130,14 @@ class Session(SessionMachine):
         headers: Headers | None = None,
         priority: int = 4,
         ttl: Duration = 0,
+        delay: Duration = 0,
         confirm: bool = False,
         timeout: Duration | None = None,
+        published: bool = False,
+        retain: bool = False,
     ) -> Ticket:
         """`lane` and `append` in one; durations in nanoseconds."""
-        key = (dest, service, reliable, confirm, headers is None, priority, ttl, timeout)
+        key = (dest, service, reliable, confirm, headers is None, priority, ttl, timeout, delay, published, retain)
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = self.lane(
@@ -127,18 +148,35 @@ class Session(SessionMachine):
                 headers=headers is not None,
                 priority=priority,
                 ttl=ttl,
+                delay=delay,
                 timeout=timeout,
+                published=published,
+                retain=retain,
             )
         return self._streams.append(lane, body, headers)
 
     # Receiving -------------------------------------------------------------------------------------------------
-    def attach(self, mailbox: str, credit: int) -> MailReader:
-        """A new consumer; MessagesArrived tells when `take` has something."""
+    def attach(
+        self,
+        mailbox: str,
+        credit: int,
+        *,
+        selector: str = "",
+        exclusive: bool = False,
+        interest: Interest | None = None,
+    ) -> MailReader:
+        """A new consumer; MessagesArrived tells when `take` has something, ConsumerRefused that it never will.
+
+        With an interest the mailbox is a subscription to it.
+        """
         self._check_open()
         check_mailbox("mailbox", mailbox)
         if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
             raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
-        consumer = MailReader(self._number(), mailbox, credit)
+        if selector:
+            parse(selector)  # a mistake is reported here and now
+        number = self._number()
+        consumer = MailReader(number, mailbox, credit, selector=selector, exclusive=exclusive, interest=interest)
         self._fresh_consumers.append(consumer)
         return consumer
 
@@ -232,6 +270,26 @@ class Session(SessionMachine):
         check_mailbox("mailbox", mailbox)
         return self._inquire(FindInquiry(self._number(), mailbox), timeout)
 
+    def end_mailbox(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """Let a subscription or a private mailbox end, with all that is in it."""
+        check_mailbox("mailbox", mailbox)
+        return self._inquire(EndInquiry(self._number(), mailbox), timeout)
+
+    @property
+    def ending(self) -> bool:
+        """Whether a mailbox that was to end has not done so yet."""
+        asked = [*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries)]
+        return any(isinstance(errand, EndInquiry) for errand in asked)
+
+    def private_mailbox(self) -> str:
+        """The name of one more mailbox of this life, as no other life has used it."""
+        self._check_ready()
+        self._privates += 1
+        identity = self._keeper.identity if self._keeper is not None else None
+        # With kept state all lives have the incarnation of the first.
+        life = "" if identity is None else f"{identity.life}."
+        return private_name(f"{self.name}/{life}{self._privates}", self.incarnation)
+
     def _inquire(self, inquiry: Inquiry, timeout: Duration | None) -> Inquiry:
         self._check_open()
         if timeout is not None and timeout <= 0:
@@ -252,7 +310,3 @@ class Session(SessionMachine):
         self._check_open()
         if not self.ready:
             raise Refused(Code.NOT_READY, "the kept state is still being read; wait until the session is connected")
-
-    def _number(self) -> int:
-        self._next_number += 1
-        return self._next_number

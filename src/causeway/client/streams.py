@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-from causeway.client.arguments import check_priority, check_times, code_of
+from causeway.client.arguments import code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
@@ -27,7 +27,6 @@ from causeway.limits import (
     RESENT_AT_ONCE_MAX,
     STREAMS_SENT_MAX,
 )
-from causeway.names import check_mailbox
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
 from causeway.wire.headers import Headers
@@ -80,10 +79,7 @@ class Streams:
     def lane(
         self, dest: str, service: ServiceClass, flags: int, priority: int, *, ttl: Duration, timeout: Duration | None
     ) -> Lane:
-        """Where and how to send, checked. Raises ConfigError."""
-        check_mailbox("dest", dest)
-        check_priority(priority)
-        check_times(ttl, timeout)
+        """Where and how to send, as the session has checked it."""
         if service >= ServiceClass.TRANSACTIONAL:
             flags |= _ANSWERED
         if len(self.lanes) >= LANES_MAX:
@@ -159,6 +155,8 @@ class Streams:
         loose = not lane.flags & _ANSWERED
         if lane.ttl:
             batch.dies = turn.now + lane.ttl
+        if lane.delay:
+            batch.due = turn.now + lane.delay
         if loose and link is not None and not link.clogged and not stream.loose:
             self._transmit(turn, link, batch, 0)
             self._fates.sent_off(batch)
@@ -241,10 +239,8 @@ class Streams:
         batch.sent = link.conn
         batch.sent_at = turn.now
         source, incarnation = self.source
-        flags, priority = lane.flags, lane.priority
-        head = Deposit(
-            source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, flags, priority, left
-        )
+        how = (lane.flags, lane.priority, left, b"", lane.published, max(0, batch.due - turn.now))
+        head = Deposit(source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, *how)
         turn.send(link.conn, head, batch.body)
         return True
 

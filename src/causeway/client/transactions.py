@@ -21,7 +21,7 @@ from causeway.client.lots import Lot
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import NEVER
 from causeway.core.machine import Turn
-from causeway.core.messages import Commit, Outcome, SendPart, SettlePart
+from causeway.core.messages import Commit, Outcome, Published, SendPart, SettlePart
 from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, Refused
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -43,6 +43,14 @@ class Parcel(msgspec.Struct, frozen=True):
     flags: int = int(Flag.RELIABLE)
     priority: int = 4
     ttl: Duration = 0
+    delay: Duration = 0
+    published: Published | None = None
+    """Of a topic; `dest` is its item."""
+
+    def like(self, other: Parcel) -> bool:
+        """Whether both can travel in one batch."""
+        mine = (self.flags, self.priority, self.ttl, self.delay, self.published)
+        return mine == (other.flags, other.priority, other.ttl, other.delay, other.published)
 
 
 class AcceptedIds(msgspec.Struct, frozen=True, array_like=True):
@@ -118,7 +126,8 @@ class Transactions(Errand):
             chunk = bodies.join([parcel.body for parcel in run])
             chunks.append(chunk)
             like = run[0]
-            sends.append(SendPart(like.dest, first, len(run), like.flags, like.priority, like.ttl, len(chunk)))
+            how = (like.flags, like.priority, like.ttl, len(chunk), like.published, like.delay)
+            sends.append(SendPart(like.dest, first, len(run), *how))
         head = Commit(self._config.name, incarnation, self.last + 1, tuple(sends), _settles(reserved))
         body = b"".join(chunks)
         _check(head, body)
@@ -234,9 +243,7 @@ def _runs(parcels: Sequence[Parcel]) -> list[list[Parcel]]:
     by_dest: dict[str, list[list[Parcel]]] = {}
     for parcel in parcels:
         runs = by_dest.setdefault(parcel.dest, [])
-        last = runs[-1][-1] if runs else None
-        same = last is not None and (last.flags, last.priority, last.ttl) == (parcel.flags, parcel.priority, parcel.ttl)
-        if same and len(runs[-1]) < BATCH_COUNT_MAX:
+        if runs and runs[-1][-1].like(parcel) and len(runs[-1]) < BATCH_COUNT_MAX:
             runs[-1].append(parcel)
         else:
             runs.append([parcel])

@@ -28,11 +28,10 @@ def summarise(patterns: Iterable[str], limit: int) -> tuple[str, ...]:
     """At most `limit` canonical patterns, sorted, that together match whatever one of the given ones matches."""
     kept = dict.fromkeys(_normal(pattern.split(SEPARATOR)) for pattern in patterns)
     limit = max(limit, 1)
-    while len(kept) > max(limit, TOPIC_SUMMARY_COMPARED_MAX):
-        kept = _cut(kept, limit)
+    kept = _coarsened(kept, max(limit, TOPIC_SUMMARY_COMPARED_MAX))
     kept = _without_covered(kept)
-    while len(kept) > limit:
-        kept = _without_covered(_cut(kept, limit))
+    if len(kept) > limit:
+        kept = _without_covered(_coarsened(kept, limit))
     return tuple(sorted(_text(levels) for levels in kept))
 
 
@@ -80,32 +79,31 @@ def _without_covered(patterns: dict[_Levels, None]) -> dict[_Levels, None]:
     return kept
 
 
-def _cut(patterns: dict[_Levels, None], limit: int) -> dict[_Levels, None]:
-    """The same with the last level of the deepest ones left open: first where that makes one of many, and no more of
-    them than needed."""
-    deepest = max(_depth(levels) for levels in patterns)
-    if deepest == 0:
-        return {_EVERYTHING: None}
-    kept: dict[_Levels, None] = {}
-    groups: dict[_Levels, list[_Levels]] = {}
-    for levels in patterns:
-        if _depth(levels) == deepest:
-            groups.setdefault(_shorter(levels), []).append(levels)
-        else:
-            kept[levels] = None
-    left = len(patterns)
-    for shorter, members in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
-        if left > limit:
-            kept[shorter] = None
-            left -= len(members) - 1
-        else:
-            kept.update(dict.fromkeys(members))
-    return kept
+def _coarsened(patterns: dict[_Levels, None], limit: int) -> dict[_Levels, None]:
+    """At most so many: from the deepest level upwards, patterns that differ from there on only become one that leaves
+    it open, the largest groups first. A pattern that resembles no other one stays as it is for as long as possible."""
+    deepest = max((_depth(levels) for levels in patterns), default=0)
+    for depth in range(deepest - 1, -1, -1):
+        if len(patterns) <= limit:
+            break
+        groups: dict[_Levels, list[_Levels]] = {}
+        for levels in patterns:
+            if _depth(levels) > depth:
+                groups.setdefault(_opened(levels, depth), []).append(levels)
+        patterns = dict(patterns)
+        for opened, members in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+            if len(members) == 1 or len(patterns) <= limit:
+                break
+            for levels in members:
+                del patterns[levels]
+            patterns[opened] = None
+    return patterns
 
 
-def _shorter(levels: _Levels) -> _Levels:
-    """The pattern that leaves open what the last level says."""
-    last = len(levels) - 1
-    while levels[last] == MANY:
-        last -= 1
-    return _normal((*levels[:last], MANY))
+def _opened(levels: _Levels, depth: int) -> _Levels:
+    """The pattern that leaves open what follows so many levels."""
+    place = counted = 0
+    while counted < depth:
+        counted += levels[place] != MANY
+        place += 1
+    return _normal((*levels[:place], MANY))

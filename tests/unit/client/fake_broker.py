@@ -26,13 +26,17 @@ from causeway.core.messages import (
     Deliver,
     Deposit,
     Detach,
+    EndMailbox,
     Find,
     Hello,
+    Interest,
+    MailboxEnded,
     Message,
     Moved,
     Outcome,
     Ping,
     Pong,
+    Published,
     Rejected,
     Return,
     Settle,
@@ -44,6 +48,7 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.errors import Code
+from causeway.topics import covers, items_of
 from causeway.trace import Step, TraceRecord
 from causeway.types import Flag, Peer, key_of
 from causeway.wire import body as bodies
@@ -58,12 +63,17 @@ class Letter:
         self.number, self.body, self.deliveries = number, body, 0
         self.source, self.incarnation, self.stream = head.source, head.incarnation, head.stream
         self.first, self.flags, self.priority = head.first + index, head.flags, head.priority
+        self.published = head.published and msgspec.structs.replace(
+            head.published, first=head.published.first + index if head.published.source else 0
+        )
+        self.at = 1_000_000_000 * number
 
 
 class Mailbox:
     def __init__(self) -> None:
         self.next_number = 1
         self.ready: deque[Letter] = deque()
+        self.interest: Interest | None = None
         self.seen: set[tuple[str, int, int, int]] = set()
 
 
@@ -114,6 +124,13 @@ class FakeBroker:
         self.browsed_after: list[int] = []
         """Of every question for a page."""
         self.deaf = False
+        self.forwarded: dict[str, int] = {}
+        """Messages of each item."""
+        self.history = ""
+        """What holds the past of whoever subscribes with replay."""
+        self.attaches: list[Attach] = []
+        self.attach_refusal: Moved | None = None
+        self.ended: list[str] = []
         self.refusal: Code | None = None
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
@@ -185,8 +202,7 @@ class FakeBroker:
             case Deposit():
                 self._deposit(session, head, body)
             case Attach():
-                self.consumers.append(Consumer(session, head.mailbox, head.consumer, head.credit))
-                session.say(Attached(head.mailbox, head.consumer))
+                self._attach(session, head)
             case Detach():
                 self.forget(session, head.consumer)
             case Settle():
@@ -202,10 +218,31 @@ class FakeBroker:
             case StoryRequest():
                 record = TraceRecord(5, "fake", Step.STORED, head.source, 1, head.dest, head.stream, head.id, head.id)
                 session.say(StoryReply(head.token), msgspec.msgpack.encode([record]))
+            case EndMailbox():
+                self.boxes.pop(head.mailbox, None)
+                self.ended.append(head.mailbox)
+                session.say(MailboxEnded(head.mailbox, head.token))
             case Find():
                 session.say(Moved(head.mailbox, Peer(key_of("fake"), "fake", "127.0.0.1", self.port, 1)))
             case _:
                 pass
+
+    def _attach(self, session: FakeSession, head: Attach) -> None:
+        self.attaches.append(head)
+        if self.attach_refusal is not None:
+            session.say(msgspec.structs.replace(self.attach_refusal, mailbox=head.mailbox))
+            return
+        consumer = Consumer(session, head.mailbox, head.consumer, head.credit)
+        numbers: tuple[tuple[str, int], ...] = ()
+        if head.interest is not None:
+            self.box(head.mailbox).interest = head.interest
+            if head.interest.replay:
+                numbers = tuple((item, self.forwarded.get(item, 0)) for item in items_of(head.interest.pattern))
+            if head.interest.keep:
+                self.history = head.mailbox
+                consumer.credit = 0
+        self.consumers.append(consumer)
+        session.say(Attached(head.mailbox, head.consumer, numbers, self.history if numbers else ""))
 
     def status(self, after: str) -> dict[str, object]:
         """One mailbox per page."""
@@ -227,6 +264,9 @@ class FakeBroker:
             session.say(Accepted(*identity))
 
     def _store(self, head: Deposit, body: bytes) -> None:
+        if head.published is not None and not head.published.source:
+            self._forward(head, head.published.topic, body)
+            return
         box = self.box(head.dest)
         for index, message in enumerate(bodies.split(body, head.count)):
             known = (head.source, head.incarnation, head.stream, head.first + index)
@@ -234,6 +274,16 @@ class FakeBroker:
                 box.seen.add(known)
                 box.ready.append(Letter(box.next_number, head, index, message))
                 box.next_number += 1
+
+    def _forward(self, head: Deposit, topic: str, body: bytes) -> None:
+        """An item passes a batch on to whoever wants it, under its own numbers."""
+        number = self.forwarded.get(head.dest, 0)
+        self.forwarded[head.dest] = number + head.count
+        published = Published(topic, head.source, head.incarnation, head.stream, head.first)
+        for name, box in list(self.boxes.items()):
+            if box.interest is not None and covers(box.interest.pattern, topic):
+                how = (number + 1, head.count, 0, head.flags, head.priority, head.ttl, b"", published)
+                self._store(Deposit(head.dest, 1, name, 2, *how), body)
 
     def pump(self) -> None:
         for consumer in self.consumers:
@@ -253,6 +303,9 @@ class FakeBroker:
                     letter.flags,
                     letter.priority,
                     letter.deliveries,
+                    letter.at,
+                    0,
+                    letter.published,
                 )
                 consumer.session.say(head, bodies.join([letter.body]))
 
@@ -305,6 +358,9 @@ class FakeBroker:
                 letter.priority,
                 letter.deliveries,
                 len(part),
+                letter.at,
+                0,
+                letter.published,
             )
             for letter, part in zip(found, parts, strict=True)
         )
@@ -331,6 +387,8 @@ class FakeBroker:
                     part.flags,
                     part.priority,
                     part.ttl,
+                    b"",
+                    part.published,
                 )
                 self._store(deposit, body[at : at + part.size])
                 at += part.size

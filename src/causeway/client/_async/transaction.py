@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from types import TracebackType
 
+from msgspec.structs import replace
+
 from causeway.client._async.consumer import Message
 from causeway.client.aio import LoopEngine
-from causeway.client.arguments import check_priority, duration_of
+from causeway.client.arguments import check_priority, check_times, duration_of
 from causeway.client.lots import Lot
 from causeway.client.message import check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
-from causeway.errors import LocalProtocolError
+from causeway.core.messages import Published
+from causeway.errors import ConfigError, LocalProtocolError
 from causeway.names import check_mailbox
+from causeway.topics import Naming, item_of
 from causeway.types import Duration, Flag
 from causeway.wire.headers import Headers
 
@@ -19,9 +23,10 @@ from causeway.wire.headers import Headers
 class Transaction:
     """Gathers sends and acknowledgements; leaving its `async with` commits them, an exception rolls them back."""
 
-    def __init__(self, engine: LoopEngine, timeout: Duration | None) -> None:
+    def __init__(self, engine: LoopEngine, timeout: Duration | None, naming: Naming) -> None:
         self._engine = engine
         self._timeout = timeout
+        self._naming = naming
         self._parcels: list[Parcel] = []
         self._accepted: list[tuple[Lot, int]] = []
         self._over = False
@@ -33,26 +38,40 @@ class Transaction:
         *,
         priority: int = 4,
         ttl: float | None = None,
+        delay: float | None = None,
         headers: Headers | None = None,
     ) -> None:
         """A message that leaves when the transaction commits."""
         self._check_open()
-        check_mailbox("dest", dest)
-        check_priority(priority)
-        flags = int(Flag.RELIABLE)
-        data = to_bytes(body)
-        if headers:
-            check_headers(headers)
-            data = with_headers(headers, data)
-            flags |= Flag.HEADERS
-        check_size(data)
-        life = 0 if ttl is None else duration_of("ttl", ttl)
-        self._parcels.append(Parcel(dest, data, int(flags), priority, life))
+        parcel = _parcel(body, headers, priority, ttl=ttl, delay=delay)
+        self._parcels.append(replace(parcel, dest=check_mailbox("dest", dest)))
+
+    def publish(
+        self,
+        topic: str,
+        body: bytes | str,
+        *,
+        priority: int = 4,
+        ttl: float | None = None,
+        delay: float | None = None,
+        headers: Headers | None = None,
+        retain: bool = False,
+    ) -> None:
+        """A message that is published when the transaction commits."""
+        self._check_open()
+        parcel = _parcel(body, headers, priority, ttl=ttl, delay=delay)
+        flags = parcel.flags | (int(Flag.RETAIN) if retain else 0)
+        if not isinstance(topic, str):
+            raise ConfigError("topic", topic, "must be str")
+        path = self._naming.path(topic)
+        self._parcels.append(replace(parcel, dest=item_of(path), flags=flags, published=Published(path)))
 
     def ack(self, message: Message) -> None:
         """Acknowledge a message when the transaction commits; until then it stays in your hands."""
         self._check_open()
         lot, index = message._lot, message._index
+        if lot.replayed:
+            return
         with self._engine.lock:
             if not lot.is_open(index) or lot.is_reserved(index):
                 raise LocalProtocolError(f"message {message.id} is already acknowledged, returned or in a transaction")
@@ -110,3 +129,21 @@ class Transaction:
     def _check_open(self) -> None:
         if self._over:
             raise LocalProtocolError("the transaction is over; begin another one")
+
+
+def _parcel(
+    body: bytes | str, headers: Headers | None, priority: int, *, ttl: float | None, delay: float | None
+) -> Parcel:
+    """A message for a destination yet to be named, checked."""
+    check_priority(priority)
+    flags = int(Flag.RELIABLE)
+    data = to_bytes(body)
+    if headers:
+        check_headers(headers)
+        data = with_headers(headers, data)
+        flags |= int(Flag.HEADERS)
+    check_size(data)
+    life = 0 if ttl is None else duration_of("ttl", ttl)
+    wait = 0 if delay is None else duration_of("delay", delay)
+    check_times(life, None, wait)
+    return Parcel("", data, flags, priority, life, wait)

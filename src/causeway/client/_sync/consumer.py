@@ -12,7 +12,7 @@ from causeway.client.reader import MailReader
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import DeadlineExceeded, LocalProtocolError
 from causeway.limits import CREDIT_MAX
-from causeway.types import ServiceClass
+from causeway.types import SECOND, ServiceClass
 from causeway.wire.headers import Headers
 
 CLOSE_SECONDS_MAX = 5.0
@@ -52,7 +52,7 @@ class Message(Delivery, gc=False, eq=False):
         bus = getattr(self._lot.handler, "bus", None)
         if not isinstance(target, str) or bus is None:
             raise LocalProtocolError(f"message {self.id} is not a request: nobody waits for an answer")
-        service = "express" if self._lot.stream == ServiceClass.EXPRESS else "recoverable"
+        service = "express" if self.stream == ServiceClass.EXPRESS else "recoverable"
         bus.send_answer(target, body, service, {**(headers or {}), CORRELATION: correlation})
 
     def _consumer(self) -> MailboxConsumer | None:
@@ -94,6 +94,8 @@ class MailboxConsumer:
         if self._closed:
             self._check()
         if not self._reader.queue:
+            if self._reader.error is not None:
+                raise self._reader.error
             return []
         session = self._engine.session
         found = session.take(self._reader, limit, Message, accept=self._auto_ack)
@@ -102,11 +104,18 @@ class MailboxConsumer:
         return found
 
     def attached(self, timeout: float | None = None) -> None:
-        """Until a broker serves this consumer. Raises DeadlineExceeded."""
+        """Until a broker serves this consumer. Raises DeadlineExceeded, or Refused when none will."""
         engine, reader = self._engine, self._reader
-        if not engine.until(lambda: reader.answered, timeout):
+        if not engine.until(lambda: reader.answered or reader.error is not None, timeout):
             why = reader.trouble or engine.session.trouble
             raise DeadlineExceeded(f"no broker serves {self.mailbox!r} within {timeout:g} s ({why})")
+        if reader.error is not None:
+            raise reader.error
+        engine.check()
+
+    def ready(self, timeout: float | None = None) -> None:
+        """As `attached`, with the time limit of the bus if none is given."""
+        self.attached(self._engine.session.config.timeout / SECOND if timeout is None else timeout)
 
     def settle(self, lot: Any, index: int) -> None:
         """Acknowledge one message."""
@@ -223,6 +232,10 @@ class MessageFeed:
             raise StopIteration
         self._ready = iter(found)
         return next(self._ready)
+
+    def ready(self, timeout: float | None = None) -> None:
+        """Until a broker serves the loop: of a subscription, until what is published arrives. Raises as `attached`."""
+        self._consumer.ready(timeout)
 
     def close(self) -> None:
         """End the loop from outside; the message it was at counts as done."""

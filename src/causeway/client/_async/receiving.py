@@ -1,0 +1,252 @@
+"""Receiving from mailboxes and topics: consumers, subscriptions, histories, temporary destinations."""
+
+# ruff: noqa: ASYNC109  the sync API is generated from this one and needs its own time limits
+
+from __future__ import annotations
+
+import weakref
+from datetime import datetime
+
+from causeway.client._async.base import BusBase, wait_of
+from causeway.client._async.consumer import MailboxConsumer, MessageFeed
+from causeway.client._async.subscription import Subscription
+from causeway.client.aio import LoopEngine
+from causeway.client.reader import MailReader
+from causeway.client.subscriptions import (
+    Replay,
+    SubscriptionTerms,
+    check_pattern,
+    durable_mailbox,
+    history_interest,
+    history_mailbox,
+    start_of,
+)
+from causeway.topics import Naming, temporary_prefix, temporary_topic
+
+
+class BusReceiving(BusBase):
+    """The part of a bus that receives."""
+
+    def __init__(self, engine: LoopEngine, naming: Naming) -> None:
+        super().__init__(engine, naming)
+        self._feeds: weakref.WeakSet[MessageFeed] = weakref.WeakSet()
+        self._temporary: dict[str, MailReader | None] = {}
+        """Temporary mailboxes, each with the reader that keeps it alive until a consumer wants it."""
+        self._topics_made = 0
+
+    # Mailboxes -------------------------------------------------------------------------------------------------
+    def consumer(self, mailbox: str | None = None, *, prefetch: int = 1024, auto_ack: bool = False) -> MailboxConsumer:
+        """A consumer of a mailbox (None: the application's own). With `auto_ack` messages are acknowledged as they
+        are handed out. `prefetch` bounds how many messages it holds unacknowledged."""
+        engine = self._engine
+        where = self.name if mailbox is None else mailbox
+        with engine.lock:
+            engine.check()
+            waiting = self._temporary.get(where)
+            reader = waiting
+            if waiting is None or waiting.credit != prefetch:
+                reader = engine.session.attach(where, prefetch)
+            if waiting is not None:
+                self._temporary[where] = None
+                if waiting is not reader:
+                    engine.session.detach(waiting)
+            engine.wake()
+        assert reader is not None
+        return MailboxConsumer(self, engine, reader, auto_ack=auto_ack)
+
+    def receive(
+        self,
+        mailbox: str | None = None,
+        *,
+        prefetch: int = 1024,
+        auto_ack: bool = True,
+        timeout: float | None = None,
+    ) -> MessageFeed:
+        """`async for message in bus.receive():` over a mailbox (None: the application's own).
+
+        With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
+        gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
+        """
+        return self._feed(self.consumer(mailbox, prefetch=prefetch), auto_ack=auto_ack, timeout=timeout)
+
+    def _feed(self, consumer: MailboxConsumer, *, auto_ack: bool, timeout: float | None) -> MessageFeed:
+        feed = MessageFeed(consumer, auto_ack=auto_ack, timeout=timeout)
+        self._feeds.add(feed)
+        return feed
+
+    # Topics ----------------------------------------------------------------------------------------------------
+    def subscription(
+        self,
+        pattern: str,
+        *,
+        name: str | None = None,
+        durable: bool = False,
+        shared: bool = False,
+        selector: str | None = None,
+        no_local: bool = False,
+        overflow: str = "block",
+        bytes_max: int | None = None,
+        retained: bool = True,
+        start: str | int | float | datetime | None = None,
+        prefetch: int = 1024,
+        auto_ack: bool = False,
+    ) -> Subscription:
+        """A consumer of what is published on the topics of a pattern (`*` for one level, `#` for the rest).
+
+        Args:
+            name: of a durable or shared subscription, by which it is found again.
+            durable: it goes on without its application, until `unsubscribe`; otherwise it ends with its last consumer.
+            shared: consumers of this name, in whatever applications, share its messages; otherwise it has one.
+            selector: only messages whose headers it matches.
+            no_local: nothing that this bus published.
+            overflow: what happens when its store is full: `block` (publishers wait), `drop_oldest`, `disconnect`.
+            bytes_max: bound of that store; None for the brokers' own.
+            retained: begin with the last retained message of each topic.
+            start: begin with what a history keeps (see `keep_history`): `earliest`, a message's `offset`, or a time.
+            prefetch, auto_ack: as of `consumer`.
+        """
+        engine, session = self._engine, self._engine.session
+        with engine.lock:
+            engine.check()
+            path = self._pattern(pattern)
+            terms = SubscriptionTerms(
+                pattern=path,
+                name=name,
+                durable=durable,
+                shared=shared,
+                selector=selector,
+                no_local=no_local,
+                overflow=overflow,
+                bytes_max=bytes_max,
+                retained=retained,
+                start=start,
+            )
+            interest = terms.interest(self.id)
+            begin = None if start is None else start_of(start, path)
+            named = terms.mailbox(self.name)
+            mailbox = named or session.private_mailbox()
+            reader = session.attach(mailbox, prefetch, exclusive=not shared, interest=interest)
+            reader.ends = named is None
+            engine.wake()
+        subscription = Subscription(self, engine, reader, auto_ack=auto_ack, form=self._naming.form(pattern))
+        if begin is not None:
+            subscription.replay(Replay(begin, interest))
+        return subscription
+
+    def subscribe(
+        self,
+        pattern: str,
+        *,
+        name: str | None = None,
+        durable: bool = False,
+        shared: bool = False,
+        selector: str | None = None,
+        no_local: bool = False,
+        overflow: str = "block",
+        bytes_max: int | None = None,
+        retained: bool = True,
+        start: str | int | float | datetime | None = None,
+        prefetch: int = 1024,
+        auto_ack: bool = True,
+        timeout: float | None = None,
+    ) -> MessageFeed:
+        """`async for message in bus.subscribe("roads/*/speed"):` over what is published.
+
+        Arguments as of `subscription`, and `auto_ack` and `timeout` as of `receive`. It begins at once; the feed's
+        `ready` tells when it has begun.
+        """
+        consumer = self.subscription(
+            pattern,
+            name=name,
+            durable=durable,
+            shared=shared,
+            selector=selector,
+            no_local=no_local,
+            overflow=overflow,
+            bytes_max=bytes_max,
+            retained=retained,
+            start=start,
+            prefetch=prefetch,
+        )
+        return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)
+
+    async def unsubscribe(self, name: str, *, shared: bool = False, timeout: float | None = None) -> None:
+        """End a durable subscription of this application (or a shared one), with all that nobody has read."""
+        await self._end(durable_mailbox(self.name, name, shared=shared), timeout)
+
+    async def keep_history(
+        self, pattern: str, *, seconds: float, bytes_max: int | None = None, timeout: float | None = None
+    ) -> None:
+        """From now on keep what is published on these topics for so many seconds, for `subscribe(start=...)`.
+
+        It goes on without this application, until `forget_history`. Beyond `bytes_max` its oldest messages make room.
+        """
+        engine, session = self._engine, self._engine.session
+        with engine.lock:
+            engine.check()
+            path = self._pattern(pattern)
+            interest = history_interest(path, seconds, bytes_max)
+            reader = session.attach(history_mailbox(path), 1, interest=interest)
+            engine.wake()
+        keeper = MailboxConsumer(self, engine, reader, auto_ack=False)
+        try:
+            await keeper.ready(timeout)
+        finally:
+            await keeper.aclose()
+
+    async def forget_history(self, pattern: str, *, timeout: float | None = None) -> None:
+        """End the history of this very pattern, with all it holds."""
+        await self._end(history_mailbox(self._pattern(pattern)), timeout)
+
+    # Temporary destinations ------------------------------------------------------------------------------------
+    async def temporary_mailbox(self, *, prefetch: int = 1024, timeout: float | None = None) -> str:
+        """A mailbox of this bus, to be told to others; it takes messages from now on, and ends with the bus.
+
+        Read it with `receive` or `consumer`, with the same `prefetch`. Once it has been read, it also ends a minute
+        after its last consumer was closed.
+        """
+        engine, session = self._engine, self._engine.session
+        with engine.lock:
+            engine.check()
+            mailbox = session.private_mailbox()
+            reader = self._temporary[mailbox] = session.attach(mailbox, prefetch)
+            engine.wake()
+        keeper = MailboxConsumer(self, engine, reader, auto_ack=False)
+        try:
+            await keeper.ready(timeout)
+        except BaseException:
+            keeper.release()
+            raise
+        return mailbox
+
+    def temporary_topic(self) -> str:
+        """A topic of this bus, to be told to others: only this bus can subscribe to it."""
+        self._topics_made += 1
+        return temporary_topic(self.name, self._engine.session.incarnation, self._topics_made)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _pattern(self, text: str) -> str:
+        return check_pattern(text, self._naming, temporary_prefix(self.name, self._engine.session.incarnation))
+
+    async def _end(self, mailbox: str, timeout: float | None) -> None:
+        engine = self._engine
+        with engine.lock:
+            engine.check()
+            inquiry = engine.session.end_mailbox(mailbox, timeout=wait_of(timeout))
+        await self._answer(inquiry)
+
+    async def _end_private(self, seconds: float) -> None:
+        """Nobody needs the mailboxes of this life any more: end them, if their owners answer soon."""
+        engine, session = self._engine, self._engine.session
+        with engine.lock:
+            leaving = [one for one in session.consumers() if one.ends or self._is_private(one)]
+            for reader in leaving:
+                reader.ends = True
+                session.detach(reader)
+            engine.wake()
+        await engine.until(
+            lambda: not session.ending and not any(one in leaving for one in session.consumers()), seconds
+        )
+
+    def _is_private(self, reader: MailReader) -> bool:
+        return reader is self._engine.replies or reader.mailbox in self._temporary

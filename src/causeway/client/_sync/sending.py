@@ -1,0 +1,216 @@
+# Generated from client/_async/sending.py by tools/unasync.py: edit that file, then run `make generate`.
+"""Sending to mailboxes and publishing on topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from causeway.client._sync.base import BusBase, wait_of
+from causeway.client._sync.receipt import Receipt
+from causeway.client.arguments import duration_of, service_of
+from causeway.client.batches import Lane
+from causeway.client.message import check_headers
+from causeway.errors import ConfigError, DeadlineExceeded
+from causeway.names import check_mailbox
+from causeway.wire.headers import Headers
+
+ROOM_MIN = 1024
+"""What `ready` makes sure there is room for (or a quarter of the window, if that is less)."""
+
+
+class BusSending(BusBase):
+    """The part of a bus that sends."""
+
+    def send(
+        self,
+        dest: str,
+        body: bytes | str,
+        *,
+        service: str = "recoverable",
+        reliable: bool = True,
+        priority: int = 4,
+        ttl: float | None = None,
+        delay: float | None = None,
+        headers: Headers | None = None,
+        confirm: bool = False,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Send and wait for the acknowledgement (see README for what it means in each class).
+
+        Args:
+            service: express, recoverable or transactional.
+            reliable: False asks for no acknowledgement (express and recoverable).
+            priority: 0 to 9.
+            ttl: seconds after which an undelivered message is dropped.
+            delay: seconds before which nobody gets it.
+            confirm: ask for a delivery confirmation, see `Receipt.confirmed`.
+            timeout: seconds until an unacknowledged send fails.
+        """
+        while self._engine.session.room() == 0:
+            self.ready(timeout)
+        receipt = self.send_nowait(
+            dest,
+            body,
+            service=service,
+            reliable=reliable,
+            priority=priority,
+            ttl=ttl,
+            delay=delay,
+            headers=headers,
+            confirm=confirm,
+            timeout=timeout,
+        )
+        return receipt.wait()
+
+    def send_nowait(
+        self,
+        dest: str,
+        body: bytes | str,
+        *,
+        service: str = "recoverable",
+        reliable: bool = True,
+        priority: int = 4,
+        ttl: float | None = None,
+        delay: float | None = None,
+        headers: Headers | None = None,
+        confirm: bool = False,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Send without waiting; the receipt, or `flush`, or neither. Raises Refused when the window is full:
+        `bus.ready()` once in a while, at least every thousand messages."""
+        key = (dest, service, reliable, priority, ttl, headers is None, confirm, timeout, delay)
+        if headers is not None:
+            check_headers(headers)
+        receipt = self._engine.submit(key, body, headers)
+        if receipt is None:
+            return self._submit_first(key, body, headers)
+        return receipt  # type: ignore[return-value]
+
+    def publish(
+        self,
+        topic: str,
+        body: bytes | str,
+        *,
+        service: str = "recoverable",
+        reliable: bool = True,
+        priority: int = 4,
+        ttl: float | None = None,
+        delay: float | None = None,
+        headers: Headers | None = None,
+        retain: bool = False,
+        confirm: bool = False,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Publish on a topic and wait for the acknowledgement: every subscription of that moment will get it.
+
+        Args as of `send`, and
+            retain: keep it as the topic's last message for whoever subscribes later; an empty body ends that.
+            confirm: ask to hear when it is in the store of every subscription.
+        """
+        while self._engine.session.room() == 0:
+            self.ready(timeout)
+        receipt = self.publish_nowait(
+            topic,
+            body,
+            service=service,
+            reliable=reliable,
+            priority=priority,
+            ttl=ttl,
+            delay=delay,
+            headers=headers,
+            retain=retain,
+            confirm=confirm,
+            timeout=timeout,
+        )
+        return receipt.wait()
+
+    def publish_nowait(
+        self,
+        topic: str,
+        body: bytes | str,
+        *,
+        service: str = "recoverable",
+        reliable: bool = True,
+        priority: int = 4,
+        ttl: float | None = None,
+        delay: float | None = None,
+        headers: Headers | None = None,
+        retain: bool = False,
+        confirm: bool = False,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """As `publish` without waiting; otherwise as `send_nowait`. What follows each other on one topic shares
+        batches: publish many messages on one topic before you turn to the next."""
+        # One field more than the key of a send has: the two never meet.
+        key = (topic, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, retain)
+        if headers is not None:
+            check_headers(headers)
+        receipt = self._engine.submit(key, body, headers)
+        if receipt is None:
+            return self._submit_first(key, body, headers)
+        return receipt  # type: ignore[return-value]
+
+    def ready(self, timeout: float | None = None) -> None:
+        """Until there is room for a thousand messages; lets what was sent leave. Raises DeadlineExceeded."""
+        engine = self._engine
+        engine.breathe()
+        session = engine.session
+        wanted = min(ROOM_MIN, max(1, session.config.window_messages // 4))
+        if session.room() >= wanted:
+            return
+        if not engine.until(lambda: session.room() >= wanted, timeout):
+            raise DeadlineExceeded(f"the send window is full since {timeout:g} s; {session.trouble}")
+        engine.check()
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Until everything sent is acknowledged or has failed. Raises the first failure nobody waited for."""
+        engine = self._engine
+        session = engine.session
+        if not engine.until(lambda: session.unresolved == 0, timeout):
+            raise DeadlineExceeded(f"{session.unresolved} messages are not acknowledged after {timeout:g} s")
+        engine.check()
+        with engine.lock:
+            error, engine.unheard = engine.unheard, None
+        if error is not None:
+            raise error
+
+    def _send_own(self, dest: str, body: bytes | str, rest: tuple[Any, ...], headers: dict[str, Any]) -> Receipt:
+        """As `send_nowait`, with headers that only we may use."""
+        key = (dest, *rest)
+        receipt = self._engine.submit(key, body, headers)
+        if receipt is None:
+            return self._submit_first(key, body, headers)
+        return receipt  # type: ignore[return-value]
+
+    def _submit_first(self, key: tuple[Any, ...], body: bytes | str, headers: Headers | None) -> Receipt:
+        """Check where and how, then send; later messages of the same kind go the short way."""
+        engine = self._engine
+        with engine.lock:
+            engine.check()
+            receipt = engine.append(self._lane(key), body, headers)
+            engine.wake()
+        return receipt  # type: ignore[return-value]
+
+    def _lane(self, key: tuple[Any, ...]) -> Lane:
+        where, service, reliable, priority, ttl, bare, confirm, timeout, delay, *retain = key
+        published = bool(retain)
+        session = self._engine.session
+        lane = session.lanes[key] = session.lane(
+            self._topic(where) if published else check_mailbox("dest", where),
+            service_of(service),
+            reliable=bool(reliable),
+            confirm=bool(confirm),
+            headers=not bare,
+            priority=priority,
+            ttl=0 if ttl is None else duration_of("ttl", ttl),
+            delay=0 if delay is None else duration_of("delay", delay),
+            timeout=wait_of(timeout),
+            published=published,
+            retain=published and bool(retain[0]),
+        )
+        return lane
+
+    def _topic(self, text: object) -> str:
+        if not isinstance(text, str):
+            raise ConfigError("topic", text, "must be str")
+        return self._naming.path(text)
