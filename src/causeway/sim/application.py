@@ -10,11 +10,12 @@ import enum
 import random
 from collections.abc import Callable, Sequence
 
-from causeway.client.batches import SentBatch
+from causeway.client.batches import SentBatch, Ticket
 from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import (
+    ConsumerAttached,
     DeliveryConfirmed,
     InquiryDone,
     MessagesArrived,
@@ -26,13 +27,13 @@ from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.client.transactions import Commitment, Parcel
-from causeway.core.messages import Settle
+from causeway.core.messages import Interest, Settle
 from causeway.errors import Refused
 from causeway.sim.checkers.base import Deed, Reader, Viewing
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
-from causeway.sim.letters import Letter, letter_of
+from causeway.sim.letters import PUBLISHED, Letter, letter_of
 from causeway.sim.world import Process
 from causeway.types import SECOND, VOLATILE_FROM, Flag, ServiceClass
 
@@ -167,11 +168,27 @@ class Application:
             ticket = session.send(dest, letter.payload(size), service=service, reliable=reliable, **options)  # type: ignore[arg-type]
         except Refused:
             return None
-        self._numbers[(dest, service)] = letter.number
+        self._note_sent(letter, ticket)
+        return letter
+
+    def publish(self, topic: str, service: ServiceClass, size: int, **options: int | bool) -> Letter | None:
+        """As `send`, to whoever wants messages of a topic."""
+        session = self.session
+        assert session is not None
+        letter = self._letter(PUBLISHED + topic, service)
+        body = letter.payload(size)
+        try:
+            ticket = session.send(topic, body, service=service, published=True, **options)  # type: ignore[arg-type]
+        except Refused:
+            return None
+        self._note_sent(letter, ticket)
+        return letter
+
+    def _note_sent(self, letter: Letter, ticket: Ticket) -> None:
+        self._numbers[(letter.dest, ServiceClass(letter.stream))] = letter.number
         self.panel.sent(letter)
         self._out.setdefault(ticket.batch, []).append(letter)
         self.process.poke()
-        return letter
 
     def _letter(self, dest: str, service: ServiceClass) -> Letter:
         return Letter(self.name, self.life, dest, int(service), self._numbers.get((dest, service), 0) + 1)
@@ -182,6 +199,14 @@ class Application:
         assert self.session is not None
         consumer = self.session.attach(mailbox, credit)
         self._consumers[consumer.number] = consumer
+        self.process.poke()
+
+    def subscribe(self, mailbox: str, interest: Interest, credit: int) -> None:
+        """Attach the one consumer of a durable subscription."""
+        assert self.session is not None
+        consumer = self.session.attach(mailbox, credit, exclusive=True, interest=interest)
+        self._consumers[consumer.number] = consumer
+        self.panel.subscribed(mailbox, interest.pattern)
         self.process.poke()
 
     def settle(self, held: Held) -> None:
@@ -275,6 +300,9 @@ class Application:
                     self._on_sent(outcome.batch)
                 case MessagesArrived():
                     self._on_arrived(session, outcome.consumer)
+                case ConsumerAttached():
+                    if outcome.consumer.interest is not None:
+                        self.panel.subscription_begun(outcome.consumer.mailbox)
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
                 case InquiryDone():

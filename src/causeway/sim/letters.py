@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from causeway.types import ServiceClass
 
+PUBLISHED = "#"
+"""In front of the topic in place of a mailbox's name."""
+
 
 class Letter(NamedTuple):
     """Number `number` that one life of an application sent to a mailbox in one service class."""
@@ -18,6 +21,11 @@ class Letter(NamedTuple):
     dest: str
     stream: int
     number: int
+
+    @property
+    def topic(self) -> str:
+        """Where it was published; empty for a letter to a mailbox."""
+        return self.dest[1:] if self.dest.startswith(PUBLISHED) else ""
 
     def payload(self, size: int) -> bytes:
         """At least `size` bytes that say which letter this is."""

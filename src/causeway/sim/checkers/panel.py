@@ -14,6 +14,7 @@ from causeway.sim.checkers.loss import NoLoss
 from causeway.sim.checkers.once import ExactlyOnce
 from causeway.sim.checkers.order import Order
 from causeway.sim.checkers.owner import SingleOwner
+from causeway.sim.checkers.subscribing import Subscribing
 from causeway.sim.letters import Letter
 from causeway.types import Instant
 
@@ -32,6 +33,7 @@ class Panel(Checker):
         self.confirmation = Confirmation()
         self.conservation = Conservation()
         self.browsing = Browsing()
+        self.subscribing = Subscribing()
         self.checkers: tuple[Checker, ...] = (
             self.loss,
             self.once,
@@ -41,39 +43,42 @@ class Panel(Checker):
             self.confirmation,
             self.conservation,
             self.browsing,
+            self.subscribing,
         )
+        self._of_letters = tuple(one for one in self.checkers if one is not self.subscribing)
+        self._of_topics: tuple[Checker, ...] = (self.subscribing,)
         self.counts: dict[str, int] = {}
 
     def sent(self, letter: Letter) -> None:
-        for checker in self._each("sent"):
+        for checker in self._each("sent", letter):
             checker.sent(letter)
 
     def acknowledged(self, letter: Letter) -> None:
-        for checker in self._each("acknowledged"):
+        for checker in self._each("acknowledged", letter):
             checker.acknowledged(letter)
 
     def failed(self, letter: Letter, reason: str) -> None:
-        for checker in self._each("failed"):
+        for checker in self._each("failed", letter):
             checker.failed(letter, reason)
 
     def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        for checker in self._each("delivered"):
+        for checker in self._each("delivered", letter):
             checker.delivered(mailbox, reader, letter)
 
     def settled(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        for checker in self._each("settled"):
+        for checker in self._each("settled", letter):
             checker.settled(mailbox, reader, letter)
 
     def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        for checker in self._each("confirmed settlements"):
+        for checker in self._each("confirmed settlements", letter):
             checker.settlement_confirmed(mailbox, reader, letter)
 
     def returned(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        for checker in self._each("returned"):
+        for checker in self._each("returned", letter):
             checker.returned(mailbox, reader, letter)
 
     def delivery_confirmed(self, letter: Letter) -> None:
-        for checker in self._each("confirmed deliveries"):
+        for checker in self._each("confirmed deliveries", letter):
             checker.delivery_confirmed(letter)
 
     def reader_ended(self, reader: Reader) -> None:
@@ -106,9 +111,22 @@ class Panel(Checker):
         for checker in self._each("verdicts"):
             checker.finish()
 
-    def _each(self, what: str) -> tuple[Checker, ...]:
+    def subscribed(self, mailbox: str, pattern: str) -> None:
+        """An application asks for a durable subscription."""
+        self._each("subscriptions")
+        self.subscribing.subscribed(mailbox, pattern)
+
+    def subscription_begun(self, mailbox: str) -> None:
+        """It was told that the subscription has begun."""
+        self._each("begun subscriptions")
+        self.subscribing.subscription_begun(mailbox)
+
+    def _each(self, what: str, letter: Letter | None = None) -> tuple[Checker, ...]:
+        """Who is to be told: of published letters, those who know subscriptions; of others, those who do not."""
         self.counts[what] = self.counts.get(what, 0) + 1
         now = self._clock()
         for checker in self.checkers:
             checker.now = now
-        return self.checkers
+        if letter is None:
+            return self.checkers
+        return self._of_topics if letter.topic else self._of_letters

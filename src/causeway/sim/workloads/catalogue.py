@@ -7,6 +7,7 @@ from causeway.sim.workloads.browsing import Looking
 from causeway.sim.workloads.offline import Offline
 from causeway.sim.workloads.queue import Queue
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
+from causeway.sim.workloads.topics import Topics
 from causeway.sim.workloads.transfer import TokenMoves
 
 CATALOGUE: dict[str, type[Workload]] = {
@@ -17,4 +18,5 @@ CATALOGUE: dict[str, type[Workload]] = {
     "queue": Queue,
     "transfer": TokenMoves,
     "browsing": Looking,
+    "topics": Topics,
 }
