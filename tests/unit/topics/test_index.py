@@ -85,3 +85,9 @@ def test_nodes_that_end_nothing_are_gone() -> None:
     leaf = node.child("b")
     assert leaf is not None
     assert leaf.levels is None
+
+
+def test_a_pattern_is_led_to_each_node_once() -> None:
+    """Twice per level would be 2 ** 33 times for the widest pattern that a stranger may send."""
+    pattern = "k=*/t=*/k=*"
+    assert len(index_of(pattern)._walk(pattern)[0]) == 1

@@ -74,3 +74,8 @@ def test_at_worst_everything_is_wanted(limit: int) -> None:
 def test_very_many_patterns_are_cut_before_they_are_compared() -> None:
     patterns = [f"users/{number}" for number in range(TOPIC_SUMMARY_COMPARED_MAX + 1)]
     assert summarise([*patterns, "a"], 100) == ("a", "users/#")
+
+
+def test_open_patterns_keep_their_first_tags() -> None:
+    patterns = [f"#/kind=speed/#/road=a{number}/#" for number in range(9)]
+    assert summarise([*patterns, "a"], 2) == ("#/kind=speed/#", "a")
