@@ -171,7 +171,9 @@ def test_tags_come_back_from_their_path(naming: Naming, pairs: dict[str, str]) -
 
 @given(
     NAMINGS,
-    st.lists(st.sampled_from(("roads", "a", "b", "lanes", "kind=x", "road=y", "road", "é")), min_size=1, max_size=4),
+    st.lists(
+        st.sampled_from(("roads", "a", "b", "lanes", "kind=x", "road=y", "road= y", "a,b", "é")), min_size=1, max_size=4
+    ),
 )
 def test_a_path_comes_back_from_its_tags(naming: Naming, levels: list[str]) -> None:
     path = "/".join(levels)

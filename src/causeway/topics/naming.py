@@ -7,22 +7,23 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, final
 
 from causeway.errors import ConfigError, TopicError
-from causeway.limits import TOPIC_TEMPLATES_MAX
+from causeway.limits import TOPIC_BYTES_MAX, TOPIC_TEMPLATES_MAX
 from causeway.topics.index import TopicIndex
 from causeway.topics.paths import (
     MANY,
     ONE,
+    PATTERN_BYTES_MAX,
     SEPARATOR,
     TAG,
     Use,
     check_path,
-    check_pattern_path,
     check_topic_path,
     shown,
+    size_of,
 )
 from causeway.topics.tags import TagText, is_tags, is_value, read_tags, write_tags
 
@@ -62,7 +63,7 @@ class _Template:
     def _read_level(self, place: int, level: str, column: int) -> None:
         found = _PLACE.fullmatch(level)
         if not found:
-            at = max(level.find("{"), level.find("}"))
+            at = next((place for place, character in enumerate(level) if character in "{}"), -1)
             if at >= 0:
                 expected = "a tag in braces as a whole level, such as {road}"
                 raise TopicError("template", self.text, column + at, f"{level[at]!r} inside {shown(level)}", expected)
@@ -101,6 +102,8 @@ class Naming:
         self._by_tags: dict[tuple[str, ...], _Template] = {}
         self._by_text: dict[str, _Template] = {}
         self._index = TopicIndex()
+        if isinstance(templates, str):  # which is iterable as well, character by character
+            raise ConfigError("templates", templates, "is one text; give a list of templates")
         for text in templates:
             self._take(_Template(text))
 
@@ -120,9 +123,8 @@ class Naming:
         """The canonical path of a topic. Raises TopicError, which names the column."""
         if not is_tags(text):
             return check_topic_path("topic", text)
-        written = read_tags("topic", text, wildcards=False)
-        path = self._path_of(written)
-        return _checked("topic", text, path, check_topic_path)
+        path = self._path_of(read_tags("topic", text, wildcards=False))
+        return _bounded("topic", text, path, TOPIC_BYTES_MAX)
 
     def pattern(self, text: str) -> str:
         """The canonical pattern. Raises TopicError, which names the column."""
@@ -130,15 +132,15 @@ class Naming:
             return check_path("pattern", text, Use.WRITTEN_PATTERN)
         written = read_tags("pattern", text, wildcards=True)
         if not written.open:
-            return _checked("pattern", text, self._path_of(written), check_pattern_path)
+            return _bounded("pattern", text, self._path_of(written), PATTERN_BYTES_MAX)
         templates = [template for template in self._by_text.values() if written.pairs.keys() <= template.tags.keys()]
         if len(templates) > 1:
             choice = " or ".join(f"those of {shown(template.text)}" for template in templates[:2])
             raise TopicError("pattern", text, len(text.rstrip()), f"{MANY!r}", f"all tags: {choice} could be meant")
         if templates:
-            return _checked("pattern", text, templates[0].path(written.pairs), check_pattern_path)
+            return _bounded("pattern", text, templates[0].path(written.pairs), PATTERN_BYTES_MAX)
         levels = f"{SEPARATOR}{MANY}{SEPARATOR}".join(_tag_levels(written.pairs))
-        return _checked("pattern", text, f"{MANY}{SEPARATOR}{levels}{SEPARATOR}{MANY}", check_pattern_path)
+        return _bounded("pattern", text, f"{MANY}{SEPARATOR}{levels}{SEPARATOR}{MANY}", PATTERN_BYTES_MAX)
 
     def tags(self, path: str) -> str | None:
         """A topic as tags, which `path` leads back to it; None if it has no such form."""
@@ -199,10 +201,8 @@ def _tag_levels(pairs: dict[str, str]) -> list[str]:
     return [f"{tag}={value}" for tag, value in sorted(pairs.items())]
 
 
-def _checked(field: str, text: str, path: str, check: Callable[[str, str], str]) -> str:
-    """The path that tags lead to. Its tags are sound; what can be wrong is its length, at no column of the text."""
-    try:
-        return check(field, path)
-    except TopicError as error:
-        found = f"a name whose path is {shown(path)}"
-        raise TopicError(field, text, 1, found, f"a shorter one: {error.remedy}") from None
+def _bounded(field: str, text: str, path: str, bytes_max: int) -> str:
+    """The path that tags lead to. They are sound, so all that can be wrong is its length, at no column of the text."""
+    if (size := size_of(path)) > bytes_max:
+        raise TopicError(field, text, 1, f"tags whose path has {size} bytes", f"at most {bytes_max}")
+    return path

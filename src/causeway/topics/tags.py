@@ -32,12 +32,12 @@ class TagText:
 def is_tags(text: str) -> bool:
     """Whether a text is written as tags rather than as a path; one that is neither is reported as what it resembles."""
     first = text.split(SEPARATOR, 1)[0]
-    return EQUALS in first and not text.startswith(TEMPORARY) and (COMMA in first or len(first) == len(text))
+    return EQUALS in first and not text.startswith(TEMPORARY) and (COMMA in text or SEPARATOR not in text)
 
 
 def is_value(value: str) -> bool:
     """Whether part of a sound path can be the value of a tag."""
-    return bool(value) and value[0] != TEMPORARY and COMMA not in value and EQUALS not in value
+    return value.strip() == value != "" and value[0] != TEMPORARY and COMMA not in value and EQUALS not in value
 
 
 def write_tags(pairs: dict[str, str]) -> str:
