@@ -138,7 +138,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return [f"{field}={getattr(self, field)!r}" for field in self.__struct_fields__]
 
 
-WORKLOADS = ("transactional", "recoverable", "express", "offline", "queue", "transfer", "browsing")
+WORKLOADS = ("transactional", "recoverable", "express", "offline", "queue", "transfer", "browsing", "topics")
 """What can be mixed; see `workloads`."""
 
 

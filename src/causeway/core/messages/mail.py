@@ -50,6 +50,8 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     last: int
     delivered: bool = False
     """The application itself acknowledged; otherwise stored (or, express, in the owner's memory)."""
+    unwanted: bool = False
+    """Published, and nobody wants it: it went no further than the source broker."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):

@@ -107,7 +107,8 @@ class Publishing:
         self._tracer.deposit(turn, Step.SETTLED, head)
         if head.flags & _RELIABLE or head.stream == _ORDERED:
             last = head.first + head.count - 1
-            turn.send(conn, Accepted(head.source, head.incarnation, head.dest, head.stream, head.first, last))
+            whose = (head.source, head.incarnation, head.dest, head.stream)
+            turn.send(conn, Accepted(*whose, head.first, last, unwanted=True))
         if head.stream == _ORDERED:
             known.passed.setdefault((head.source, head.incarnation, head.stream), min(head.follows, head.first - 1))
 

@@ -101,7 +101,7 @@ class SingleOwner(Checker):
             self._reached.setdefault((receiver, stream, number), self.now)
 
     def _on_accepted(self, sender: str, receiver: str, head: Accepted) -> None:
-        if head.stream == ServiceClass.EXPRESS or head.delivered:
+        if head.stream == ServiceClass.EXPRESS or head.delivered or head.unwanted:
             return  # no claim that the group has it
         stream = (head.source, head.incarnation, head.dest, head.stream)
         numbers = range(head.first, head.last + 1)
