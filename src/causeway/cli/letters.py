@@ -9,7 +9,8 @@ from causeway import Message
 
 
 def as_object(message: Message) -> dict[str, Any]:
-    """Stable keys; `body` is text, or null with `body_base64` when the bytes are no UTF-8."""
+    """Stable keys; `body` is text, or null with `body_base64` when the bytes are no UTF-8; `topic` and `offset` only
+    if it was published."""
     body = message.body
     described: dict[str, Any] = {
         "id": message.id,
@@ -21,6 +22,8 @@ def as_object(message: Message) -> dict[str, Any]:
         "headers": message.headers,
         "body": None,
     }
+    if message.topic is not None:
+        described |= {"topic": message.topic, "offset": message.offset}
     try:
         described["body"] = body.decode()
     except UnicodeDecodeError:

@@ -34,6 +34,18 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway receive billing --follow",
         "causeway receive billing --no-ack",
     ),
+    "publish": (
+        "causeway publish roads/a1/speed 120",
+        "causeway publish roads/a1/limit 80 --retain --service transactional",
+        "causeway publish 'road=a1, kind=speed' 120 --naming 'roads/{road}/{kind}'",
+    ),
+    "subscribe": (
+        "causeway subscribe 'roads/*/speed'",
+        "causeway subscribe 'roads/#' --durable board --count 10 --json",
+        "causeway subscribe 'roads/#' --durable workers --shared --selector 'lane = 2'",
+        "causeway subscribe 'roads/#' --start earliest",
+    ),
+    "unsubscribe": ("causeway unsubscribe board", "causeway unsubscribe workers --shared"),
     "browse": ("causeway browse billing", "causeway browse billing --count 100 --json"),
     "story": ("causeway story orders:5f3a91:billing:t:17",),
     "broker": (

@@ -44,6 +44,16 @@ Settings = Annotated[
 AppName = Annotated[str, typer.Option("--name", help="Name of the application that this command acts as.")]
 
 
+Naming = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--naming",
+        metavar="TEMPLATE",
+        help="How tags are written as a path, for example 'roads/{road}/{kind}'; may be repeated.",
+    ),
+]
+
+
 def examples(*lines: str) -> str:
     """The end of a help text: commands to copy. An empty line between them keeps each on its own line."""
     return "\n\n".join(("[bold]Examples[/bold]", *(f"$ {line}" for line in lines)))
