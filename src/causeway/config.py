@@ -8,6 +8,8 @@ import msgspec
 
 from causeway.errors import ConfigError
 from causeway.limits import (
+    CAPABILITY_MAX,
+    CONNECTIONS_MAX,
     ID_MAX,
     MAILBOX_STORED_BYTES_MAX,
     MAILBOX_VOLATILE_BYTES_MAX,
@@ -55,6 +57,10 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     alert: Duration = 500 * MICROSECOND
     """So long after a message a broker looks for the next one before it sleeps, if its core is free and answers have
     come that fast before; 0 for never. Shorter round trips for processor time that nobody wants."""
+    connections_max: int = CONNECTIONS_MAX
+    """Clients it takes; one more is refused and told where else to go. Locators fill brokers in proportion to it."""
+    capability: int = 0
+    """What it can compute beside others, 1000 is usual; 0 lets it be measured when the broker starts."""
     mailboxes_max: int = MAILBOXES_MAX
     """Of the whole cluster; what counts is the setting of the brokers that hold the directory."""
     deliveries_max: int = 5
@@ -84,6 +90,10 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("alert", self.alert, "is in nanoseconds and must lie between 0 (never) and 10 ms")
         if self.silence < 2 * self.heartbeat:
             raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
+        if not 1 <= self.connections_max <= CONNECTIONS_MAX:
+            raise ConfigError("connections_max", self.connections_max, f"must lie in 1..{CONNECTIONS_MAX}")
+        if not 0 <= self.capability <= CAPABILITY_MAX:
+            raise ConfigError("capability", self.capability, f"must lie in 1..{CAPABILITY_MAX}, or be 0 to be measured")
         for name in ("mailboxes_max", "deliveries_max", "window_bytes", "volatile_bytes_max", "stored_bytes_max"):
             if not 1 <= getattr(self, name) <= ID_MAX:
                 raise ConfigError(name, getattr(self, name), f"must lie in 1..{ID_MAX}")

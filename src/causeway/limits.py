@@ -153,6 +153,28 @@ REPLY_SECONDS_MAX: Final = 600
 CONNECTIONS_MAX: Final = 10_000
 """Open connections of one broker; one more is refused."""
 
+CAPABILITY_USUAL: Final = 1000
+"""What a broker can compute, by definition of the unit: that of one core of an ordinary server of 2024."""
+
+CAPABILITY_MAX: Final = 1_000_000
+"""A thousand usual brokers: more is a mistake."""
+
+CANDIDATES_MAX: Final = 16
+"""Brokers named in one answer to Locate: the best ones, as much as a frame's head takes with long names."""
+
+LOCATE_ENTRIES_MAX: Final = 64
+"""Brokers that one Locate excludes or has measured, and that a client remembers for it; what is beyond is ignored."""
+
+LOCATE_PROBES_MAX: Final = 3
+"""Brokers whose round trip a client measures at once before it moves: each costs a connection for a moment."""
+
+FORMER_HOMES_MAX: Final = 4
+"""Brokers that a client has left and still listens to for delivery confirmations; it moves on no further offer until
+one of them has said everything."""
+
+REFUGES_MAX: Final = 3
+"""Brokers named to a client that is refused."""
+
 CONNECTIONS_WAITING_MAX: Final = 1024
 """Connections the system completes before the broker takes them: a burst of clients after a failure fits."""
 

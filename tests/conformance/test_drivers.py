@@ -175,7 +175,7 @@ def test_closing_the_connection_that_was_dialled_by_the_other_side_is_no_differe
     stage.world.run_until(lambda: a.actor.events(Closed))
     assert a.actor.nonces(here) == [0, 1, 2]
     stage.rounds(a, side)
-    assert b.actor.of(there) == [Opened(there)]
+    assert b.actor.of(there) == [Opened(there, a.place.address[0])]
 
 
 def test_nothing_of_a_connection_is_heard_after_its_close_though_the_peer_kept_talking(
@@ -201,7 +201,7 @@ def test_both_ends_may_close_at_once(stage: Stage, a: Player, b: Player) -> None
     stage.world.run_until(lambda: not a.actor.orders and not b.actor.orders)
     stage.rounds(a, side)
     assert a.actor.of(here) == [Opened(here)]
-    assert b.actor.of(there) == [Opened(there)]
+    assert b.actor.of(there) == [Opened(there, a.place.address[0])]
 
 
 def test_crash_of_the_peer_closes_every_connection_once_after_what_it_had_said(

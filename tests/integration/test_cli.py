@@ -18,7 +18,7 @@ from causeway.local.pids import identify, is_running, send_signal
 from causeway.local.runfile import BrokerEntry, RunFile
 from tests.integration.processes import causeway, environment, eventually, json_lines
 
-COMMANDS = ("broker", "up", "down", "leave", "status", "send", "receive", "browse", "story", "sim", "demo")
+COMMANDS = ("broker", "up", "down", "leave", "status", "locate", "send", "receive", "browse", "story", "sim", "demo")
 
 
 class Shell:

@@ -26,10 +26,10 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
 
     Exit code 0 when every broker is active, all are of one cluster and every mailbox is served, else 1. With --json it
     prints one object:
-    "brokers" (each "name", "address", "state", "id", "pid", "cluster", "peers", "leaves", "owned", "copies",
-    "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch", "members", "incomplete",
-    "serving", "blocked", "stored", "volatile", "consumers", "unsettled"), "root" ("epoch", "owner", "members"),
-    "split" (empty, or which brokers are of which cluster if there are several), "healthy".
+    "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
+    "leaves", "owned", "copies", "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch",
+    "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled"), "root" ("epoch",
+    "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several), "healthy".
     """
     view = asyncio.run(_gather(url, data))
     if as_json:
@@ -99,15 +99,16 @@ def _broker_table(view: ClusterView) -> Table:
     holders = ", ".join(str(member) for member in view.root.get("members", [])) or "nobody"
     caption = f"in ring order; the directory (epoch {view.root.get('epoch', '?')}) is held by {holders}"
     table = _new_table("brokers")
+    table.padding = 0
     table.caption, table.caption_justify = caption, "left"
     for column in ("broker", "address", "state", "key"):
         table.add_column(column, no_wrap=True)
-    for column in ("pid", "peers", "owns", "copies", "taken"):
+    for column in ("pid", "clients", "peers", "owns", "copies", "taken"):
         table.add_column(column, justify="right", no_wrap=True)
     colours = {"active": "green", "joining": "yellow", "down": "red"}
     for line in view.brokers:
         state = f"[{colours[line.state]}]{line.state}[/]"
-        counts = [line.peers, line.owned, line.copies, line.deposits]
+        counts = [line.connections, line.peers, line.owned, line.copies, line.deposits]
         shown = [str(count) if line.state != "down" else "" for count in counts]
         table.add_row(line.name, line.address, state, line.id[:6], str(line.pid or ""), *shown)
     return table

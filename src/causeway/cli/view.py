@@ -29,6 +29,10 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     """Its process, if it belongs to the local cluster and lives."""
     cluster: str = ""
     """Of which cluster it is a part; two that differ never merge."""
+    connections: int = 0
+    """Clients connected to it."""
+    connections_max: int = 0
+    """Clients it takes at most."""
     peers: int = 0
     """Brokers it is connected to."""
     leaves: int = 0
@@ -109,6 +113,8 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         id=str(report.get("id", "")),
         pid=pid,
         cluster=str(report.get("cluster", "")),
+        connections=int(report.get("connections", 0)),
+        connections_max=int(report.get("connections_max", 0)),
         peers=len(report.get("peers", [])),
         leaves=int(report.get("leaves", 0)),
         owned=sum(1 for group in groups if group.get("owner") == name),

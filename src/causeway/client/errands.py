@@ -27,6 +27,9 @@ REFUSALS: Final = frozenset({Code.BAD_FIELD, Code.IN_USE, Code.NO_MAILBOX, Code.
 MOVES_MAX: Final = 8
 """More than the overlay needs to lead us anywhere: two brokers point at each other, and need a moment."""
 
+COMMITS: Final = 1
+"""The number of the errand that carries all transactions."""
+
 
 class Errand:
     """Something to be asked at a mailbox's owner (or, with `address`, at one broker, or at any broker)."""
@@ -83,6 +86,11 @@ class Errands:
     def asked_at(self, link: Uplink, mailbox: str) -> list[Errand]:
         """Errands for a mailbox whose question is on this link."""
         return [one for one in self._all.values() if one.link is link and one.asked and one.mailbox == mailbox]
+
+    @property
+    def committing(self) -> bool:
+        """Whether a transaction is under way."""
+        return COMMITS in self._all
 
     def all(self) -> list[Errand]:
         """Every errand."""

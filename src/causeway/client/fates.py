@@ -115,6 +115,10 @@ class Fates:
         while self._confirming and self._confirming[0].confirmed:
             self._confirming.popleft()
 
+    def unconfirmed_on(self) -> dict[int, None]:
+        """Connections on which batches were sent whose delivery confirmation is still to come."""
+        return {batch.sent: None for batch in self._confirming if not batch.confirmed}
+
     # Time ------------------------------------------------------------------------------------------------------
     def limit(self, batch: SentBatch, now: Instant) -> None:
         """Begin to count a sealed batch's time."""

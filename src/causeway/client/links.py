@@ -8,6 +8,7 @@ time.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from causeway.client.settings import Address, SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -15,7 +16,7 @@ from causeway.core.effects import Close, Dial
 from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Goodbye, Hello, Message, Ping, Pong, Welcome
 from causeway.errors import CausewayError, Code, Refused
-from causeway.limits import ADDRESSES_LEARNED_MAX
+from causeway.limits import ADDRESSES_LEARNED_MAX, REFUGES_MAX
 from causeway.types import BrokerId, Instant, Peer
 
 FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
@@ -25,7 +26,7 @@ FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
 class Uplink:
     """One connection to one broker."""
 
-    __slots__ = ("address", "clogged", "conn", "heard_at", "idle_since", "peer", "up")
+    __slots__ = ("address", "clogged", "conn", "heard_at", "idle_since", "parting", "peer", "up")
 
     def __init__(self, conn: int, address: Address, now: Instant) -> None:
         self.conn = conn
@@ -35,6 +36,8 @@ class Uplink:
         self.clogged = False
         self.heard_at = now
         self.idle_since: Instant | None = None
+        self.parting = False
+        """It was our home: kept only for what may still be said on it."""
 
 
 class Uplinks:
@@ -48,6 +51,8 @@ class Uplinks:
         rng.shuffle(self._seeds)
         self._learned: list[Address] = []
         self._untried: list[Address] = []
+        self._tried: dict[Address, None] = {}
+        """In this round of attempts: two brokers that are full must not send us to and fro."""
         self._rounds = 0
         self._seeking: Uplink | None = None
         self._next_conn = 1
@@ -76,8 +81,11 @@ class Uplinks:
 
     def reach(self, turn: Turn, peer: Peer) -> Uplink:
         """The link to a broker, dialled now if there is none; it may not be up yet."""
-        link = self._by_broker.get(peer.id) or self._by_address.get((peer.host, peer.port))
-        return link or self._dial(turn, (peer.host, peer.port))
+        return self.known(peer) or self._dial(turn, (peer.host, peer.port))
+
+    def known(self, peer: Peer) -> Uplink | None:
+        """The link to a broker, up or not, if there is one."""
+        return self._by_broker.get(peer.id) or self._by_address.get((peer.host, peer.port))
 
     def at(self, turn: Turn, address: Address) -> Uplink:
         """As `reach`, by address."""
@@ -101,6 +109,26 @@ class Uplinks:
             turn.effects.closes.append(Close(link.conn, reason))
             self._drop(turn, link, reason)
 
+    def release(self, turn: Turn, link: Uplink) -> None:
+        """Close a link that was only looked at."""
+        if link.conn in self._by_conn:
+            trouble = self.last_trouble
+            if link.up:
+                turn.send(link.conn, Goodbye(0, "only looking"))
+            self.break_off(turn, link, "only looking")
+            self.last_trouble = trouble
+
+    def move(self, link: Uplink) -> None:
+        """Make an established link our home. The old one stays until nothing more can be said on it."""
+        assert link.up and link is not self.home
+        if self.home is not None:
+            self.home.parting = True
+        self._become_home(link)
+
+    def parting(self) -> int:
+        """Homes that we have left and still listen to."""
+        return sum(link.parting for link in self._by_conn.values())
+
     def close_all(self, turn: Turn) -> None:
         """End every link; nothing is reported."""
         for link in self._by_conn.values():
@@ -120,7 +148,7 @@ class Uplinks:
                 link.idle_since = None
             elif link.idle_since is None:
                 link.idle_since = turn.now
-            elif turn.now - link.idle_since >= idle:
+            elif link.parting or turn.now - link.idle_since >= idle:
                 self.break_off(turn, link, "not needed any more")
 
     # What happened ---------------------------------------------------------------------------------------------
@@ -155,6 +183,7 @@ class Uplinks:
         for conn in self.deadlines.pop_due(turn.now):
             if conn == 0:
                 self._untried = self.addresses()
+                self._tried.clear()
                 self.seek(turn)
                 continue
             link = self._by_conn.get(conn)
@@ -180,7 +209,7 @@ class Uplinks:
     def _on_welcome(self, turn: Turn, link: Uplink, welcome: Welcome) -> None:
         if link.up:
             return
-        self._learn(welcome)
+        self.learn((welcome.peer, *welcome.others))
         if welcome.version != PROTOCOL_VERSION:
             self.fatal = Refused(Code.BAD_VERSION, f"the broker speaks {welcome.version}, we speak {PROTOCOL_VERSION}")
             return
@@ -200,10 +229,17 @@ class Uplinks:
     def _on_goodbye(self, turn: Turn, link: Uplink, goodbye: Goodbye) -> None:
         if goodbye.code in FATAL_CODES:
             self.fatal = Refused(Code.of(goodbye.code), goodbye.detail)
+        if goodbye.others:
+            # It has no room, and knows who has: those first, in an order of our own (others are refused there too).
+            self.learn(goodbye.others)
+            named = [(peer.host, peer.port) for peer in goodbye.others[:REFUGES_MAX]]
+            named = [address for address in named if address not in self._tried]
+            self._rng.shuffle(named)
+            self._untried = list(dict.fromkeys((*named, *self._untried)))
         self.break_off(turn, link, f"the broker said goodbye: {goodbye.detail}")
 
-    def _learn(self, welcome: Welcome) -> None:
-        peers = (welcome.peer, *welcome.others)
+    def learn(self, peers: Sequence[Peer]) -> None:
+        """Brokers that somebody has named: where to turn when our home is lost."""
         newest = [(peer.host, peer.port) for peer in peers]
         self._learned = list(dict.fromkeys((*newest, *self._learned)))[:ADDRESSES_LEARNED_MAX]
 
@@ -219,7 +255,9 @@ class Uplinks:
         if self._seeking is not None or 0 in self.deadlines:
             return
         if self._untried:
-            self._seeking = self.at(turn, self._untried.pop(0))
+            address = self._untried.pop(0)
+            self._tried[address] = None
+            self._seeking = self.at(turn, address)
             return
         whole = min(self._config.retry_max, self._config.retry_min << min(self._rounds, 10))
         self._rounds += 1
@@ -227,7 +265,9 @@ class Uplinks:
 
     def _become_home(self, link: Uplink) -> None:
         self.home = link
+        link.parting = False
         self._untried = []
+        self._tried.clear()
         self._rounds = 0
         self.deadlines.cancel(0)
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from causeway.client.batches import Lane
 from causeway.client.consumers import MailReaders
-from causeway.client.errands import REFUSALS, Errand, Errands
+from causeway.client.errands import COMMITS, REFUSALS, Errand, Errands
 from causeway.client.fates import Fates
 from causeway.client.inquiries import EndInquiry, FindInquiry, Inquiry
 from causeway.client.kept import Keeper
@@ -32,6 +32,7 @@ from causeway.client.outcomes import (
     WindowOpened,
 )
 from causeway.client.reader import MailReader
+from causeway.client.roaming import Roamer
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.transactions import Commitment, Transactions
@@ -46,9 +47,11 @@ from causeway.core.messages import (
     Confirmed,
     Deliver,
     Detach,
+    Located,
     MailboxEnded,
     Message,
     Moved,
+    Pong,
     Rejected,
     Resend,
     Settled,
@@ -57,7 +60,7 @@ from causeway.core.messages import (
 )
 from causeway.core.messages import Outcome as TransactionOutcome
 from causeway.errors import CausewayError, Code, DeadlineExceeded, LocalProtocolError, Refused, RemoteProtocolError
-from causeway.types import SECOND, Duration, Instant, Span
+from causeway.types import SECOND, Duration, Instant, Peer, Span
 
 IDLE_LINK: Final[Duration] = 30 * SECOND
 """A link that nothing uses is closed after this."""
@@ -80,7 +83,8 @@ class SessionMachine:
         self._links = Uplinks(config, rng, alarm=alarm)
         self._errands = Errands(config, self._links, rng, alarm=alarm)
         self._consumers = MailReaders(config, self._errands, alarm=alarm)
-        self._transactions = Transactions(1, config, self._errands, self._consumers)
+        self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
+        self._roamer = Roamer(config, self._links, self._errands, rng, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
         if config.keep:
@@ -109,6 +113,11 @@ class SessionMachine:
     def connected(self) -> bool:
         """Whether a broker takes our sends now."""
         return self._home is not None
+
+    @property
+    def home(self) -> Peer | None:
+        """The broker that takes our sends now."""
+        return None if self._home is None else self._home.peer
 
     @property
     def trouble(self) -> str:
@@ -240,6 +249,8 @@ class SessionMachine:
                     self._on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)
+                case Pong() | Located():
+                    self._roamer.on_received(turn, link, head)
                 case _:
                     self._links.on_received(turn, link, head)
         except RemoteProtocolError as error:
@@ -252,18 +263,22 @@ class SessionMachine:
             downs, links.downs = links.downs, []
             for link, reason in downs:
                 self._errands.on_link_down(turn, link, reason)
+                self._roamer.on_link_down(turn, link)
             for link in ups:
                 self._errands.on_link_up(turn, link)
+                self._roamer.on_link_up(turn, link)
 
     def _fire(self, turn: Turn) -> None:
         self._links.on_deadlines(turn)
         self._pass_on_links(turn)
+        self._roamer.on_deadlines(turn)
         self._errands.on_deadlines(turn)
         self._streams.on_deadlines(turn)
         self._transactions.on_deadline(turn.now)
         for number in self._timers.pop_due(turn.now):
             if number == _CHORES:
-                self._links.sweep(turn, self._errands.links_used(), IDLE_LINK)
+                used = self._errands.links_used() | self._fates.unconfirmed_on()
+                self._links.sweep(turn, used, IDLE_LINK)
                 self._streams.repeat_silent(turn, self.config.repeat_after)
                 self._timers.set(_CHORES, turn.now + self.config.repeat_after)
                 continue
@@ -308,6 +323,8 @@ class SessionMachine:
     def _follow_home(self, turn: Turn) -> None:
         home = self._home = self._links.home
         self._streams.on_home(turn, home)
+        self._roamer.on_home(turn)
+        self._pass_on_links(turn)
         if home is None:
             self._outcomes.append(Disconnected(self.trouble))
         else:

@@ -37,6 +37,13 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Waits between attempts double from the first to the second, each drawn between its half and its whole."""
     repeat_after: Duration = 5 * SECOND
     """An unanswered request is repeated so often on a living link; all of them are safe to repeat."""
+    roam: bool = True
+    """Move to another broker when that is clearly better (see `roaming`). Not needed to survive failures."""
+    locate_every: Duration = 30 * SECOND
+    """How often a broker is asked where we should be, give or take a quarter: what changes slowly is seen soon enough,
+    and ten thousand clients cost a broker some hundred small questions a second."""
+    move_pause: Duration = 30 * SECOND
+    """No two moves on offers within this: loads must be told around before they are acted on again."""
     keep: bool = False
     """Keep what exactly-once needs in the driver's store (see `kept`)."""
 
@@ -53,4 +60,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("timeout", self.timeout, "must be more than 0")
         if self.silence < 2 * self.heartbeat:
             raise ConfigError("silence", self.silence, "must be at least twice the heartbeat")
+        for name in ("locate_every", "move_pause"):
+            if getattr(self, name) < MILLISECOND:
+                raise ConfigError(name, getattr(self, name), "is in nanoseconds and must be at least 1 ms")
         return self

@@ -14,6 +14,8 @@ class Opened(msgspec.Struct, frozen=True):
     """A connection is up: one we dialled (odd) or an inbound one (even)."""
 
     conn: int
+    remote: str = ""
+    """Of an inbound one: the address at its other end, empty when the driver does not know."""
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):

@@ -164,7 +164,7 @@ class Node:
                 else:
                     self._groups.on_loaded(turn, event.token, event.page)
             case Opened():
-                self._links.on_opened(turn, event.conn)
+                self._links.on_opened(turn, event.conn, event.remote)
             case Closed():
                 self._links.on_closed(turn, event.conn, event.reason)
             case Clogged():
@@ -342,6 +342,8 @@ class Node:
             "active": self._overlay.active,
             "cluster": self._overlay.cluster,
             "durability": self.config.durability,
+            "connections": len(self._links.clients()),
+            "connections_max": self.config.connections_max,
             "peers": peers[:STATUS_ENTRIES_MAX],
             "peers_truncated": max(0, len(peers) - STATUS_ENTRIES_MAX),
             "leaves": len(self._overlay.leaf_set()),

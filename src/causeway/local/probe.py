@@ -1,4 +1,4 @@
-"""One short conversation with one broker: what is its status, what does it know of a message.
+"""One short conversation with one broker: what is its status, what does it know of a message, where should a client go.
 
 Owns: the handshake of a connection that only looks. Must not know: how an answer is shown. Sending and receiving go
 through `causeway.client`; this asks brokers one by one, on purpose, also those that do not serve yet.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from types import TracebackType
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ from causeway.core.messages import (
     PROTOCOL_VERSION,
     Goodbye,
     Hello,
+    Locate,
+    Located,
     Message,
     Ping,
     Pong,
@@ -30,11 +33,12 @@ from causeway.core.messages import (
 )
 from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
 from causeway.trace import TraceRecord
-from causeway.types import Peer
+from causeway.types import Duration, Peer
 from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
 PROBE_SECONDS_MAX: Final = 3.0
+ROUND_TRIPS: Final = 3
 _READ_BYTES: Final = 65_536
 
 
@@ -91,6 +95,21 @@ class Probe:
             return msgspec.msgpack.decode(body, type=list[TraceRecord])
         except msgspec.MsgspecError as error:
             raise RemoteProtocolError(Code.BAD_FRAME, f"story of {self.address} is not a trace: {error}") from error
+
+    async def locate(self) -> Located:
+        """Where the broker would send us."""
+        located, _body = await self._ask(Locate(1), Located)
+        assert isinstance(located, Located)
+        return located
+
+    async def round_trip(self) -> Duration:
+        """The shortest of a few round trips."""
+        trips: list[Duration] = []
+        for nonce in range(1, ROUND_TRIPS + 1):
+            begun = time.perf_counter_ns()
+            await self._ask(Ping(nonce), Pong)
+            trips.append(time.perf_counter_ns() - begun)
+        return min(trips)
 
     async def _close(self) -> None:
         self._writer.close()

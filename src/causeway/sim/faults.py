@@ -51,6 +51,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     window_bytes: int = 1 << 20
     volatile_bytes_max: int = 1 << 20
     stored_bytes_max: int = 1 << 30
+    capability: int = 1000
+    """A small one makes every connection weigh, so that clients that roam do it often."""
+    client_roams: bool = False
+    """Clients look for a better broker all the time. Off where a test wants every client to stay where it is."""
     # The world
     latency: Duration = MILLISECOND
     jitter: Duration = MILLISECOND // 2
@@ -119,6 +123,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             window_bytes=self.window_bytes,
             volatile_bytes_max=self.volatile_bytes_max,
             stored_bytes_max=self.stored_bytes_max,
+            capability=self.capability,
         ).check()
 
     def weather(self) -> Weather:
@@ -213,6 +218,8 @@ RANGES: dict[str, Draw] = {
     "window_bytes": spread(1 << 10, 1 << 20),
     "volatile_bytes_max": spread(1 << 14, 1 << 22),
     "stored_bytes_max": among(1 << 30, 1 << 30, 1 << 30, 1 << 17),
+    "capability": among(1000, 20),
+    "client_roams": odds(0.5),
     # The world
     "safety": lambda rng: rng.randint(5, 20) * SECOND,
     "latency": spread(50, 20_000, MICROSECOND),

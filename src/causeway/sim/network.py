@@ -253,7 +253,7 @@ class Network:
         end.peer, other.peer = other, end
         other.up = True
         other.free_at = self.world.now + back
-        target.deliver(Opened(conn))
+        target.deliver(Opened(conn, end.process.address[0] if end.process.address is not None else ""))
         self.world.after(back, self._established, end)
 
     def _established(self, end: End) -> None:

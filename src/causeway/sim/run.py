@@ -36,6 +36,9 @@ from causeway.types import MILLISECOND, SECOND, Instant
 STEP = 100 * MILLISECOND
 """How often the run looks whether somebody has left and whether everything has converged."""
 
+ROAM_EVERY = 1 * SECOND
+"""How often clients that roam ask, and may move: a run lasts seconds, not hours."""
+
 QUIET = 15 * SECOND
 """Nothing is on its way and nobody holds anything for so long: what has not arrived is lost."""
 
@@ -207,7 +210,15 @@ class SimRun:
         options, name = self.options, application.name
         addresses = tuple(b.process.address for b in self.cluster.members() if b.process.address is not None)
         store = self._stores.get(name)
-        config = SessionConfig(name=name, addresses=addresses[:5], timeout=options.send_timeout, keep=store is not None)
+        config = SessionConfig(
+            name=name,
+            addresses=addresses[:5],
+            timeout=options.send_timeout,
+            keep=store is not None,
+            roam=options.client_roams,
+            locate_every=ROAM_EVERY,
+            move_pause=ROAM_EVERY,
+        )
         purpose = f"{name}/{application.life + 1}"
         disk = None
         if store is not None:

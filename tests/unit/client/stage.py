@@ -32,7 +32,8 @@ class Stage:
     """One session, its connections by broker name, and everything it said."""
 
     def __init__(self, rows: dict[bytes, bytes] | None = None, **settings: object) -> None:
-        settings = {"name": "billing", "addresses": (("b1", 7400), ("b2", 7400)), **settings}
+        # It speaks when spoken to: whoever tests roaming switches it on.
+        settings = {"name": "billing", "addresses": (("b1", 7400), ("b2", 7400)), "roam": False, **settings}
         self.config = msgspec.convert(settings, SessionConfig)
         self.session = Session(self.config, INCARNATION, random.Random(1))
         self.now = 1_000 * 1_000_000_000

@@ -16,7 +16,7 @@ def test_connection_opens_with_an_even_number_at_the_listener() -> None:
     (a, heard_a), (b, heard_b) = start(world, "a"), start(world, "b")
     connect(world, a, b)
     assert heard_a.events == [Opened(1)]
-    assert heard_b.events == [Opened(2)]
+    assert heard_b.events == [Opened(2, "h0")]
 
 
 def test_dial_to_a_dead_process_is_refused_and_to_a_cut_off_one_times_out() -> None:

@@ -11,7 +11,7 @@ from collections import deque
 from typing import Final
 
 from causeway.core.effects import Conn
-from causeway.core.messages import Message
+from causeway.core.messages import Burden, Message
 from causeway.types import Duration, Instant, Peer
 
 
@@ -45,9 +45,12 @@ class Channel:
         "link",
         "name",
         "nonce",
+        "remote",
         "said_at",
         "stage",
         "timed_at",
+        "told",
+        "told_at",
         "used_at",
     )
 
@@ -68,6 +71,11 @@ class Channel:
         """Of the Ping (or, 0, the Hello) sent at `timed_at` and not yet answered."""
         self.timed_at: Instant = 0
         self.clogged = False
+        self.remote = ""
+        """Of an inbound one: the address at its other end."""
+        self.told: Burden | None = None
+        """What we last told the broker there of our load, and when."""
+        self.told_at: Instant = 0
 
     @property
     def is_current(self) -> bool:
@@ -86,6 +94,7 @@ class Link:
 
     __slots__ = (
         "announced",
+        "burden",
         "channel",
         "cluster",
         "confirmed",
@@ -120,6 +129,8 @@ class Link:
         self.rest_until: Instant = 0
         """No dial before this."""
         self.round_trip: Duration | None = None
+        self.burden: Burden | None = None
+        """What it last said of its load."""
 
     def enqueue(self, head: Message, body: bytes, frames_max: int, bytes_max: int) -> None:
         """Keep a frame until the link is up; dropped when there are too many (the sender has a retry)."""

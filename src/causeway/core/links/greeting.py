@@ -5,14 +5,15 @@ Owns: what a broker says of itself, and who may come in. Must not know: what hap
 
 from __future__ import annotations
 
+from causeway.config import BrokerConfig
 from causeway.core.effects import Conn
-from causeway.core.events import RootLearned
 from causeway.core.links.book import Book
 from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.handshake import complaint_about_hello, complaint_about_welcome
+from causeway.core.links.locator import Locator
+from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
-from causeway.core.messages import PROTOCOL_VERSION, Config, Goodbye, Hello, Message, Welcome
-from causeway.core.messages.soundness import config_fault
+from causeway.core.messages import PROTOCOL_VERSION, Burden, Goodbye, Hello, Message, Welcome
 from causeway.errors import Code
 from causeway.limits import CONNECTIONS_MAX, HELLO_SECONDS_MAX, OTHERS_MAX
 from causeway.types import SECOND, Peer
@@ -23,46 +24,21 @@ def refusal(goodbye: Goodbye) -> str:
     return f"refused: {goodbye.detail[:200]}"
 
 
-class Standing:
-    """What a broker says of itself."""
-
-    def __init__(self, me: Peer, incarnation: int) -> None:
-        self.me = me
-        self.incarnation = incarnation
-        self.cluster = ""
-        self.root: Config | None = None
-        self.ready = False
-
-    @property
-    def root_epoch(self) -> int:
-        """Of the latest membership of the directory's group that we heard of."""
-        return 0 if self.root is None else self.root.epoch
-
-    def learn_root(self, config: Config) -> bool:
-        """Keep the membership with the highest epoch; whether this was news."""
-        if self.root is not None and self.root.epoch >= config.epoch:
-            return False
-        self.root = config
-        return True
-
-    def hear_root(self, turn: Turn, config: Config | None) -> None:
-        """As `learn_root`, from another broker: news is told."""
-        if config is not None and config_fault(config) is None and self.learn_root(config):
-            turn.tell(RootLearned(config))
-
-
 class Greeting:
     """Both sides of the greeting."""
 
-    def __init__(self, standing: Standing, book: Book) -> None:
+    def __init__(self, config: BrokerConfig, standing: Standing, book: Book, locator: Locator) -> None:
+        self._clients_max = config.connections_max
         self._standing = standing
         self._book = book
+        self._locator = locator
 
-    def on_opened(self, turn: Turn, conn: Conn) -> None:
+    def on_opened(self, turn: Turn, conn: Conn, remote: str = "") -> None:
         """A connection is up: whoever dialled speaks first."""
         book = self._book
         if conn % 2 == 0:
             channel = book.connect(turn, conn, Stage.WAITING, HELLO_SECONDS_MAX * SECOND)
+            channel.remote = remote
             if len(book.channels) > CONNECTIONS_MAX:
                 detail = f"this broker has {CONNECTIONS_MAX} connections, its limit; connect to another broker"
                 book.refuse(turn, channel, Code.OVERLOADED, detail)
@@ -73,7 +49,8 @@ class Greeting:
         dialled.stage = Stage.GREETING
         dialled.timed_at = turn.now
         us = self._standing
-        turn.send(conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root))
+        burden = self._locator.tell(turn, dialled)
+        turn.send(conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root, burden))
 
     def on_first_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
         """The first frame on an inbound connection."""
@@ -89,18 +66,32 @@ class Greeting:
         book.timers.cancel(("greet", channel.conn))
         if head.peer is not None:
             self._standing.hear_root(turn, head.root)
-            self._welcome(turn, channel, ())
+            self._welcome(turn, channel, (), self._locator.tell(turn, channel))
             book.established(turn, channel, head.peer, head.incarnation, head.cluster)
+            self._locator.hear(channel, head.burden)
+            return
+        if len(book.clients) >= self._clients_max:
+            self._send_on(turn, channel)
             return
         channel.stage = Stage.CLIENT
         channel.name, channel.incarnation = head.name, head.incarnation
         book.clients[channel.conn] = channel
-        self._welcome(turn, channel, tuple(book.up()[:OTHERS_MAX]))
+        self._welcome(turn, channel, tuple(book.up()[:OTHERS_MAX]), None)
 
-    def _welcome(self, turn: Turn, channel: Channel, others: tuple[Peer, ...]) -> None:
+    def _send_on(self, turn: Turn, channel: Channel) -> None:
+        """One client too many: tell it where there is room."""
+        others = self._locator.refuges(turn, channel.remote)
+        named = " or ".join(f"{peer.name} at {peer.host}:{peer.port}" for peer in others)
+        detail = (
+            f"this broker has {self._clients_max} clients, its connections_max; connect to {named or 'another broker'}"
+        )
+        turn.send(channel.conn, Goodbye(Code.OVERLOADED, detail, others))
+        self._book.cut(turn, channel, detail)
+
+    def _welcome(self, turn: Turn, channel: Channel, others: tuple[Peer, ...], burden: Burden | None) -> None:
         us = self._standing
         channel.said_at = turn.now
-        welcome = Welcome(PROTOCOL_VERSION, us.me, us.incarnation, us.cluster, us.root, us.ready, others)
+        welcome = Welcome(PROTOCOL_VERSION, us.me, us.incarnation, us.cluster, us.root, us.ready, others, burden)
         turn.send(channel.conn, welcome)
 
     def on_answer(self, turn: Turn, channel: Channel, head: Message) -> None:
@@ -127,6 +118,7 @@ class Greeting:
         self._standing.hear_root(turn, head.root)
         link = book.established(turn, channel, head.peer, head.incarnation, head.cluster)
         link.measured(turn.now - channel.timed_at)
+        self._locator.hear(channel, head.burden)
 
     @staticmethod
     def is_echo(channel: Channel, head: Message) -> bool:

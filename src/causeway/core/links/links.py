@@ -1,7 +1,8 @@
 """Connections to brokers and clients: who is at the other end, whether it lives, and what waits for it.
 
 The door of this package. Owns: nothing of its own; it sorts stimuli to `greeting` (first frames), `pulse` (signs of
-life) and `book` (the state), and answers questions. Must not know: what the frames mean.
+life), `locator` (where a client should go) and `book` (the state), and answers questions. Must not know: what the
+frames mean.
 
 Two brokers that dial each other at the same time accept both connections, keep the one dialled by the smaller id,
 and close the other by a Goodbye from each end: whoever has sent its Goodbye sends nothing more and still listens
@@ -21,10 +22,12 @@ from causeway.core.effects import Close, Conn, Send
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.links.book import Book
 from causeway.core.links.channel import Channel, Stage
-from causeway.core.links.greeting import Greeting, Standing, refusal
+from causeway.core.links.greeting import Greeting, refusal
+from causeway.core.links.locator import Locator
 from causeway.core.links.pulse import Pulse
+from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Goodbye, LinkMessage, Message, Ping, Pong
+from causeway.core.messages import Config, Goodbye, LinkMessage, Locate, LocateMessage, Message, Ping, Pong
 from causeway.errors import Code
 from causeway.limits import HELLO_SECONDS_MAX, LINK_QUEUE_BYTES_MAX, LINK_QUEUE_FRAMES_MAX
 from causeway.types import BrokerId, Duration, Instant, Peer
@@ -33,7 +36,7 @@ from causeway.types import BrokerId, Duration, Instant, Peer
 _BROKER: Final = Stage.BROKER
 _CLIENT: Final = Stage.CLIENT
 _CLOSING: Final = Stage.CLOSING
-_OURS: Final = frozenset(get_args(LinkMessage))
+_OURS: Final = frozenset(get_args(LinkMessage | LocateMessage))
 
 
 class LinksStatistics(msgspec.Struct, frozen=True):
@@ -57,8 +60,9 @@ class Links:
         self._book = Book(config, me, rng, alarm=alarm)
         self._links = self._book.links
         self._channels = self._book.channels
-        self._greeting = Greeting(self._standing, self._book)
-        self._pulse = Pulse(config, self._standing, self._book, rng)
+        self._locator = Locator(config, self._standing, self._book)
+        self._greeting = Greeting(config, self._standing, self._book, self._locator)
+        self._pulse = Pulse(config, self._standing, self._book, self._locator, rng)
 
     @property
     def cluster(self) -> str:
@@ -202,9 +206,9 @@ class Links:
         )
 
     # Stimuli -----------------------------------------------------------------------------------------------------
-    def on_opened(self, turn: Turn, conn: Conn) -> None:
+    def on_opened(self, turn: Turn, conn: Conn, remote: str = "") -> None:
         """A connection is up."""
-        self._greeting.on_opened(turn, conn)
+        self._greeting.on_opened(turn, conn, remote)
 
     def on_received(self, turn: Turn, conn: Conn, head: Message, body: bytes) -> None:
         """A frame arrived."""
@@ -298,6 +302,8 @@ class Links:
     def _on_client_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
         if isinstance(head, Ping):
             turn.send(channel.conn, Pong(head.nonce))
+        elif isinstance(head, Locate):
+            self._locator.on_locate(turn, channel, head)
         elif isinstance(head, Goodbye):
             self._book.cut(turn, channel, "the client said goodbye")
         elif not isinstance(head, Pong):

@@ -12,7 +12,8 @@ from typing import Final
 from causeway.config import BrokerConfig
 from causeway.core.links.book import SWEEP, Book
 from causeway.core.links.channel import Channel, Stage
-from causeway.core.links.greeting import Standing
+from causeway.core.links.locator import Locator
+from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
 from causeway.core.messages import Ping, Pong
 from causeway.types import SECOND, Duration
@@ -30,10 +31,13 @@ _CLIENT: Final = Stage.CLIENT
 class Pulse:
     """The heartbeat of all connections."""
 
-    def __init__(self, config: BrokerConfig, standing: Standing, book: Book, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, standing: Standing, book: Book, locator: Locator, rng: random.Random
+    ) -> None:
         self._config = config
         self._standing = standing
         self._book = book
+        self._locator = locator
         self._rng = rng
         self._nonce = 0
 
@@ -67,7 +71,11 @@ class Pulse:
         elif not pinned and now - channel.used_at > LINK_IDLE:
             link.channel = None
             self._book.say_goodbye(turn, channel)
-        elif now - channel.said_at >= self._config.heartbeat // 2 or link.round_trip is None:
+        elif (
+            now - channel.said_at >= self._config.heartbeat // 2
+            or link.round_trip is None
+            or self._locator.has_news(channel, now)
+        ):
             self._ping(turn, channel, keep=pinned)
 
     def _look_at_client(self, turn: Turn, channel: Channel) -> None:
@@ -81,17 +89,20 @@ class Pulse:
         self._nonce += 1
         channel.nonce = self._nonce
         channel.timed_at = channel.said_at = turn.now
-        turn.send(channel.conn, Ping(self._nonce, self._standing.root_epoch, keep))
+        burden = self._locator.tell(turn, channel) if channel.stage is _BROKER else None
+        turn.send(channel.conn, Ping(self._nonce, self._standing.root_epoch, keep, burden))
 
     def on_ping(self, turn: Turn, channel: Channel, ping: Ping) -> None:
         """A broker asks for a sign of life."""
         if ping.keep:
             channel.used_at = turn.now
+        self._locator.hear(channel, ping.burden)
         if channel.stage is not _BROKER:
             return  # we have said goodbye
         us = self._standing
         channel.said_at = turn.now
-        turn.send(channel.conn, Pong(ping.nonce, us.root if us.root_epoch > ping.root_epoch else None))
+        root = us.root if us.root_epoch > ping.root_epoch else None
+        turn.send(channel.conn, Pong(ping.nonce, root, self._locator.tell(turn, channel)))
         if us.root_epoch < ping.root_epoch:
             self._ping(turn, channel, keep=False)  # its Pong will carry what we lack
 
@@ -100,4 +111,5 @@ class Pulse:
         if 0 != pong.nonce == channel.nonce and channel.link is not None:
             channel.link.measured(turn.now - channel.timed_at)
             channel.nonce = 0
+        self._locator.hear(channel, pong.burden)
         self._standing.hear_root(turn, pong.root)

@@ -38,6 +38,13 @@ from causeway.core.messages.links import (
     Pong,
     Welcome,
 )
+from causeway.core.messages.locate import (
+    Burden,
+    Candidate,
+    Locate,
+    Located,
+    LocateMessage,
+)
 from causeway.core.messages.mail import (
     Accepted,
     Attach,
@@ -99,7 +106,7 @@ from causeway.core.messages.transactions import (
     TxPrepared,
 )
 
-Message = LinkMessage | OverlayMessage | GroupMessage | MailMessage | TransactionMessage | TopicMessage
+Message = LinkMessage | LocateMessage | OverlayMessage | GroupMessage | MailMessage | TransactionMessage | TopicMessage
 """Any frame's head."""
 
 __all__ = [
@@ -114,6 +121,8 @@ __all__ = [
     "Browse",
     "Browsed",
     "BrowsedBatch",
+    "Burden",
+    "Candidate",
     "Chosen",
     "Chunk",
     "Chunked",
@@ -143,6 +152,9 @@ __all__ = [
     "Leave",
     "Leaves",
     "LinkMessage",
+    "Locate",
+    "LocateMessage",
+    "Located",
     "MailMessage",
     "MailboxEnded",
     "Member",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.messages.groups import Config
+from causeway.core.messages.locate import Burden
 from causeway.types import Peer
 
 PROTOCOL_VERSION = 1
@@ -22,6 +23,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """Which cluster the broker belongs to; empty while it has none."""
     root: Config | None = None
     """The latest membership of the directory's group that the sender knows."""
+    burden: Burden | None = None
+    """A broker's own."""
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -36,6 +39,8 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """False while this broker is still joining: a client does better elsewhere."""
     others: tuple[Peer, ...] = ()
     """Brokers a client may turn to when this one is gone."""
+    burden: Burden | None = None
+    """Told to brokers."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -43,6 +48,8 @@ class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
     code: int
     detail: str
+    others: tuple[Peer, ...] = ()
+    """Where a client that was refused may go instead, the best broker first."""
 
 
 class Ping(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -52,6 +59,8 @@ class Ping(msgspec.Struct, frozen=True, array_like=True, tag=4):
     root_epoch: int = 0
     keep: bool = False
     """The sender wants this link kept though nothing else travels on it."""
+    burden: Burden | None = None
+    """Between brokers, the sender's."""
 
 
 class Pong(msgspec.Struct, frozen=True, array_like=True, tag=5):
@@ -59,6 +68,8 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, tag=5):
 
     nonce: int
     root: Config | None = None
+    burden: Burden | None = None
+    """Between brokers, the sender's."""
 
 
 LinkMessage = Hello | Welcome | Goodbye | Ping | Pong

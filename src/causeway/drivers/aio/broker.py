@@ -22,6 +22,7 @@ from causeway.config import BrokerConfig
 from causeway.core.events import LeaveRequested
 from causeway.core.machine import Machine
 from causeway.core.messages import Goodbye, Message, StoryReply, StoryRequest
+from causeway.drivers.aio import capability
 from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.exits import Exit
@@ -81,6 +82,9 @@ class BrokerDriver:
             me = Peer(key_of(config.name), config.name, address[0], address[1], storage_id)
             self._report_recovery()
             config = await loop.run_in_executor(None, self._founding_checked)
+            if not config.capability:
+                measured = await loop.run_in_executor(None, capability.measure)
+                config = msgspec.structs.replace(config, capability=measured)
             # The incarnation: read from the clock, so that each life of a broker has a higher one than the last.
             clock = SystemClock()
             self._node = self._make_node(config, me, clock.now(), random.Random(secrets.randbits(128)))

@@ -53,6 +53,12 @@ class Connection(asyncio.Protocol):
         address = self._transport.get_extra_info("peername") if self._transport else None
         return f"{address[0]}:{address[1]}" if isinstance(address, tuple) else "unknown"
 
+    @property
+    def remote_host(self) -> str:
+        """The other end's address without its port, empty when it is not known."""
+        address = self._transport.get_extra_info("peername") if self._transport else None
+        return str(address[0]) if isinstance(address, tuple) else ""
+
     # From the event loop -----------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set the marks of the write buffer and tell the driver. (Event loops switch off Nagle themselves.)"""

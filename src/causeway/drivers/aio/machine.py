@@ -148,7 +148,7 @@ class MachineDriver:
             connection.abort()
             return
         self._connections[connection.number] = connection
-        self.post(Opened(connection.number))
+        self.post(Opened(connection.number, "" if connection.number % 2 else connection.remote_host))
 
     def arrived(self, connection: Connection, events: list[Received]) -> None:
         """Frames came: handled at once if this is the first data of this loop iteration."""

@@ -178,4 +178,6 @@ def test_ping_is_answered_while_the_link_lives() -> None:
     a.send(b, HAIL)
     wire.settle()
     b.receive(2, Ping(77))
-    assert b.last() == Pong(77)
+    pong = b.last()
+    assert isinstance(pong, Pong)
+    assert pong.nonce == 77
