@@ -43,14 +43,16 @@ class Failed(Exception):
 class Run:
     """One run: its size, and the shared memory in which producer and consumer meet."""
 
-    def __init__(self, count: int, size: int, port: int, window: int) -> None:
+    def __init__(self, count: int, size: int, port: int, window: int, consumers: int) -> None:
         self.count, self.size, self.port, self.window = count, size, port, window
         self.topic = f"bench{os.getpid()}x{now() & 0xFFFFFF:x}"
-        self.received = SPAWN.RawValue("q", 0)
-        self.received_ns = SPAWN.RawValue("q", 0)
+        self.consumer = 0
+        """Which of the consumers this process is."""
+        self.received = SPAWN.RawArray("q", consumers)
+        self.received_ns = SPAWN.RawArray("q", consumers)
         self.began_ns = SPAWN.RawValue("q", 0)
         self.confirmed_ns = SPAWN.RawValue("q", 0)
-        self.ready = SPAWN.RawArray("i", 2)
+        self.ready = SPAWN.RawArray("i", 1 + consumers)
         self.go = SPAWN.RawValue("i", 0)
 
     def payload(self) -> bytes:
@@ -67,7 +69,11 @@ class Run:
         self.began_ns.value = now()
 
     def behind(self, sent: int) -> bool:
-        return bool(sent - self.received.value > self.window)
+        return bool(sent - self.arrived() > self.window)
+
+    def arrived(self) -> int:
+        """How many messages every consumer has."""
+        return int(min(self.received))
 
     async def throttle(self, sent: int) -> None:
         """Let the event loop turn, and wait while the consumer is too far behind."""
@@ -81,16 +87,16 @@ class Run:
 
     async def wait_received(self) -> None:
         """Stay until the consumer has it all: some clients drop what they hold when they close."""
-        while self.received.value < self.count:
+        while self.arrived() < self.count:
             await asyncio.sleep(0.005)
 
     # The consumer's side.
     def attached(self) -> None:
-        self.ready[1] = 1
+        self.ready[1 + self.consumer] = 1
 
     def mark(self, received: int) -> None:
-        self.received_ns.value = now()
-        self.received.value = received
+        self.received_ns[self.consumer] = now()
+        self.received[self.consumer] = received
 
     async def ping(self, once: Callable[[], Awaitable[object]]) -> list[int]:
         """Round trips, one at a time, in nanoseconds."""
@@ -120,7 +126,7 @@ class Case:
     """What is measured: one system in one mode."""
 
     kind: str
-    """express, recoverable or roundtrip."""
+    """express, recoverable, fanout, filtered or roundtrip."""
     system: str
     mode: str
     producer: Worker
@@ -134,6 +140,8 @@ class Case:
     sizes: Sequence[int] = (128, 1024)
     unit: int = 1
     """The number of messages is a multiple of this."""
+    consumers: int = 1
+    """Processes that each get all messages."""
 
 
 @dataclass
@@ -252,8 +260,11 @@ def measure(case: Case, size: int, count: int, folder: Path) -> Sample:
     """One run on a fresh server."""
     folder.mkdir(parents=True)
     with case.server(folder) as server:
-        run = Run(count, size, server.port, case.window)
-        children = [Child(case.consumer, run), Child(case.producer, run)]
+        run = Run(count, size, server.port, case.window, case.consumers)
+        children = []
+        for run.consumer in range(case.consumers):
+            children.append(Child(case.consumer, run))
+        children.append(Child(case.producer, run))
         try:
             return _measure(case, run, server, children)
         finally:
@@ -273,8 +284,8 @@ def _measure(case: Case, run: Run, server: Process, children: list[Child]) -> Sa
     seen, seen_at = -1, time.monotonic()
     while polled(children) < len(children):
         time.sleep(0.01)
-        if run.received.value != seen:
-            seen, seen_at = run.received.value, time.monotonic()
+        if run.arrived() != seen:
+            seen, seen_at = run.arrived(), time.monotonic()
         idle = time.monotonic() - seen_at
         if case.kind != "roundtrip" and idle > STALL_SECONDS_MAX:
             raise Failed(f"stalled: {seen:,} of {run.count:,} messages arrived")
@@ -286,11 +297,11 @@ def _measure(case: Case, run: Run, server: Process, children: list[Child]) -> Sa
         broker_us=1e6 * (cpu_seconds(server.pid) - cpu) / run.count,
     )
     if case.kind == "roundtrip":
-        sample.trips_ns = sorted(children[1].result or [])
+        sample.trips_ns = sorted(children[-1].result or [])
         if not sample.trips_ns:
             raise Failed("no round trips were measured")
         return sample
-    sample.seconds = (max(run.received_ns.value, run.confirmed_ns.value) - run.began_ns.value) / 1e9
+    sample.seconds = (max(*run.received_ns, run.confirmed_ns.value) - run.began_ns.value) / 1e9
     sample.rate = run.count / sample.seconds
     return sample
 

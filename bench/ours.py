@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import uvloop
 
 import causeway
 from bench.harness import HOST, Case, Process, Run, free_port, serve
+from causeway.client._async.consumer import MailboxConsumer
 
 BURST = 1024
 """Messages between two turns of the event loop; the client makes batches of them."""
 PREFETCH = 16_384
+FILTERED_SHARE = 4
+"""Of so many messages one passes the selector."""
 
 
 def broker_command(port: int, data: Path) -> list[str]:
@@ -63,15 +67,54 @@ async def consume(run: Run) -> None:
     """Batches, each acknowledged as it is handed out."""
     async with connect(run, "consumer") as bus, bus.consumer(run.topic, prefetch=PREFETCH, auto_ack=True) as consumer:
         await consumer.attached(10)
-        run.attached()
-        received, size = 0, run.size
-        while received < run.count:
-            messages = await consumer.get_batch(BURST)
-            for message in messages:
-                if len(message.body) != size:
-                    raise ValueError("a message has the wrong length")
-            received += len(messages)
-            run.mark(received)
+        await drain(run, consumer)
+
+
+async def drain(run: Run, consumer: MailboxConsumer, share: int = 1) -> None:
+    """Take what comes until all is there; of `share` messages that were sent, one is."""
+    run.attached()
+    received, size = 0, run.size
+    while received * share < run.count:
+        messages = await consumer.get_batch(BURST)
+        for message in messages:
+            if len(message.body) != size:
+                raise ValueError("a message has the wrong length")
+        received += len(messages)
+        run.mark(received * share)
+
+
+async def publish(run: Run, **options: Any) -> None:
+    """As `produce`, to a topic; with `share`, one message in so many has the header that the subscriber asks for."""
+    share = options.pop("share", 1)
+    headers = [None] if share == 1 else [{"kind": "wanted" if not n else "other"} for n in range(share)]
+    async with connect(run, "publisher") as bus:
+        send, ready, payload, topic = bus.publish_nowait, bus.ready, run.payload(), f"bench/{run.topic}"
+        await run.wait_go()
+        run.begin()
+        sent = 0
+        while sent < run.count:
+            until = min(sent + BURST, run.count)
+            try:
+                while sent < until:
+                    send(topic, payload, service="express", reliable=False, headers=headers[sent % share])
+                    sent += 1
+            except causeway.Refused as error:  # the window is full: this message was not taken
+                if not error.retriable:
+                    raise
+            await ready()
+            if run.behind(sent):
+                await run.throttle(sent)
+        await run.wait_received()
+
+
+async def subscribe(run: Run, share: int = 1) -> None:
+    """All of a topic, or what a selector lets through."""
+    selector = None if share == 1 else "kind = 'wanted'"
+    async with connect(run, f"subscriber{run.consumer}") as bus:
+        topic = f"bench/{run.topic}"
+        async with bus.subscription(topic, selector=selector, prefetch=PREFETCH, auto_ack=True) as subscription:
+            await subscription.ready(10)
+            await drain(run, subscription, share)
 
 
 async def ping(run: Run) -> list[int]:
@@ -112,6 +155,22 @@ def consumer(run: Run) -> None:
     uvloop.run(consume(run))
 
 
+def publisher(run: Run) -> None:
+    uvloop.run(publish(run))
+
+
+def subscriber(run: Run) -> None:
+    uvloop.run(subscribe(run))
+
+
+def filtered_publisher(run: Run) -> None:
+    uvloop.run(publish(run, share=FILTERED_SHARE))
+
+
+def filtered_subscriber(run: Run) -> None:
+    uvloop.run(subscribe(run, FILTERED_SHARE))
+
+
 def pinger(run: Run) -> list[int]:
     return uvloop.run(ping(run))
 
@@ -123,5 +182,16 @@ def ponger(run: Run) -> None:
 CASES = [
     Case("express", "causeway", "unacknowledged", express_producer, consumer, server, first_count=100_000),
     Case("recoverable", "causeway", "on disk", recoverable_producer, consumer, server, first_count=20_000),
+    Case("fanout", "causeway", "express topic", publisher, subscriber, server, first_count=20_000, consumers=4),
+    Case(
+        "filtered",
+        "causeway",
+        "selector, 1 of 4",
+        filtered_publisher,
+        filtered_subscriber,
+        server,
+        first_count=20_000,
+        unit=FILTERED_SHARE,
+    ),
     Case("roundtrip", "causeway", "unacknowledged", pinger, ponger, server, sizes=(128,)),
 ]

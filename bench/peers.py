@@ -249,6 +249,7 @@ NEED_REDIS = need(module="redis", program="redis-server")
 NEED_NATS = need(module="nats", program="nats-server")
 
 CASES = [
+    Case("fanout", "zeromq", "PUB/SUB proxy", zmq_produce, zmq_consume, zmq_server, need(module="zmq"), consumers=4),
     Case("express", "zeromq", "PUB, proxy, SUB", zmq_produce, zmq_consume, zmq_server, NEED_ZMQ, first_count=100_000),
     Case("roundtrip", "zeromq", "PUB, proxy, SUB", zmq_ping, zmq_pong, zmq_server, NEED_ZMQ, sizes=(128,)),
     Case(

@@ -1,7 +1,8 @@
 """The machine's limit: a byte relay on uvloop that looks at nothing, fed and drained by blocking sockets.
 
 No broker written in Python on this machine can be faster; how near ours comes is the figure to watch.
-A connection's first byte says what it is: `P` and a channel feeds the channel, `S` and a channel drains it.
+A connection's first byte says what it is: `P` and a channel feeds the channel, `S` and a channel drains it; every drain
+of a channel gets all of it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HIGH_BYTES = 1024 * 1024
 class Relay(asyncio.Protocol):
     """One end of a channel."""
 
-    sinks: dict[int, Relay] = {}
+    sinks: dict[int, list[Relay]] = {}
     sources: dict[int, Relay] = {}
     transport: asyncio.Transport
     channel = -1
@@ -37,10 +38,14 @@ class Relay(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.channel < 0:
             self.sink, self.channel = data[:1] == b"S", data[1]
-            (self.sinks if self.sink else self.sources)[self.channel] = self
+            if self.sink:
+                self.sinks.setdefault(self.channel, []).append(self)
+            else:
+                self.sources[self.channel] = self
             data = data[2:]
         if data and not self.sink:
-            self.sinks[self.channel].transport.write(data)
+            for sink in self.sinks[self.channel]:
+                sink.transport.write(data)
 
     def pause_writing(self) -> None:
         if source := self.sources.get(self.channel):
@@ -51,7 +56,10 @@ class Relay(asyncio.Protocol):
             source.transport.resume_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        (self.sinks if self.sink else self.sources).pop(self.channel, None)
+        if self.sink:
+            self.sinks[self.channel].remove(self)
+        else:
+            self.sources.pop(self.channel, None)
 
 
 async def relay(port: int) -> None:
@@ -124,6 +132,7 @@ def pong(run: Run) -> None:
 
 CASES = [
     Case("express", "relay", "bytes", produce, consume, server, first_count=204_800, unit=512),
+    Case("fanout", "relay", "bytes", produce, consume, server, first_count=51_200, unit=512, consumers=4),
     Case("roundtrip", "relay", "bytes", ping, pong, server, sizes=(128,)),
 ]
 

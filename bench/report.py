@@ -19,6 +19,8 @@ LIMIT = "relay"
 KINDS = {
     "express": "Express: at most once",
     "recoverable": "Recoverable: on disk and acknowledged",
+    "fanout": "Fan-out: one publisher, four subscribers (published messages that all four have)",
+    "filtered": "Selector: published messages, of which the broker lets every fourth through",
     "roundtrip": "Round trip: express, one at a time",
 }
 GOALS = (
@@ -179,8 +181,8 @@ def cells(results: list[Result], result: Result) -> tuple[str, ...]:
     if not result.samples:
         return f"{result.size} B", system, f"[yellow]{result.problem.split(':')[0]}[/]", "", "", "", "", ""
     ours = find(results, result.case.kind, OURS, result.size)
-    # There is no relay that stores: the express one is the limit of both.
-    kind = "roundtrip" if result.case.kind == "roundtrip" else "express"
+    # There is no relay that stores or looks inside: the express one is the limit of those.
+    kind = result.case.kind if result.case.kind in ("roundtrip", "fanout") else "express"
     limit = find(results, kind, LIMIT, result.size)
     busy = statistics.median(sample.broker_us for sample in result.samples)
     steal = f"{result.steal_percent:.0f} %"

@@ -128,7 +128,7 @@ class Lot(msgspec.Struct, eq=False):
         self.first = first
         self.count = stop - start
         if self.published is not None:
-            self.published = msgspec.structs.replace(self.published, first=self.published.first + start)
+            self.published = self.published.without(start)
 
     def take(self, limit: int) -> range:
         """Hand out up to `limit` messages: their indexes."""

@@ -156,7 +156,7 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         lot = self._lot
         if lot.published is None or lot.stream == ServiceClass.EXPRESS:
             return None
-        return lot.first + self._index - 1
+        return lot.published.number + lot.published.offset_of(self._index)
 
     @property
     def sent_at(self) -> float | None:
@@ -195,7 +195,8 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         lot = self._lot
         it = lot.published
         if it is not None:
-            return MessageId(it.source, it.incarnation, item_of(it.topic), it.stream, it.first + self._index)
+            number = it.first + it.offset_of(self._index)
+            return MessageId(it.source, it.incarnation, item_of(it.topic), it.stream, number)
         return MessageId(lot.source, lot.incarnation, lot.mailbox, lot.stream, lot.first + self._index)
 
     @property

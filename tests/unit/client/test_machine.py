@@ -160,7 +160,7 @@ def test_first_answer_says_where_a_subscription_begins(stage: Stage, home: str) 
 
 def test_published_message_shows_who_published_it_and_its_place(stage: Stage, home: str) -> None:
     reader = stage.consume(home, "sub/billing/board")
-    published = Published(SPEED, "radar", 0x1F, 0, 41)
+    published = Published(SPEED, "radar", 0x1F, 0, 41, 100)
     times = (2 * SECOND, 9 * SECOND)
     head = Deliver("sub/billing/board", reader.number, 5, ITEM, 1, 2, 101, 3, 1, 4, 0, *times, published)
     stage.receive(home, head, bodies.join([b"a", b"b", b"c"]))
@@ -173,7 +173,7 @@ def test_published_message_shows_who_published_it_and_its_place(stage: Stage, ho
 
 def test_part_of_a_published_batch_keeps_the_publishers_ids(stage: Stage, home: str) -> None:
     reader = stage.consume(home, "sub/billing/board")
-    published = Published(SPEED, "radar", 0x1F, 1, 41)
+    published = Published(SPEED, "radar", 0x1F, 1, 41, 100)
     head = Deliver("sub/billing/board", reader.number, 5, ITEM, 1, 2, 101, 1, 1, 4, 0, 0, 0, published)
     stage.receive(home, head, bodies.join([b"a"]))
     both = Deliver("sub/billing/board", reader.number, 5, ITEM, 1, 2, 101, 2, 1, 4, 0, 0, 0, published)
@@ -352,3 +352,13 @@ def test_nothing_is_kept_of_a_private_mailbox_that_has_ended() -> None:
     stage.sleep(2 * SECOND)
     stage.store()
     assert [key[:1] for key in rows] == [b"i"]
+
+
+def test_messages_that_a_selector_picked_keep_their_own_ids_and_places(stage: Stage, home: str) -> None:
+    reader = stage.consume(home, "sub/billing/board")
+    published = Published(SPEED, "radar", 0x1F, 1, 41, 100, ((1, 1), (3, 4)))
+    head = Deliver("sub/billing/board", reader.number, 5, ITEM, 1, 2, 101, 3, 1, 4, 0, 0, 0, published)
+    stage.receive(home, head, bodies.join([b"b", b"d", b"e"]))
+    shown = [(m.body, m.message_id.number, m.offset) for m in stage.shown(reader)]
+    assert shown == [(b"b", 42, 101), (b"d", 44, 103), (b"e", 45, 104)]
+    assert published.without(2).picked == ((4, 4),)

@@ -125,8 +125,12 @@ def published_fault(dest: str, published: Published) -> str | None:
         return str(error)
     if is_item(dest) and item != dest:
         return f"dest={dest!r}: topic {published.topic!r} belongs to {item!r}"
-    if not (0 <= published.incarnation <= ID_MAX and 0 <= published.stream <= 3 and 0 <= published.first <= ID_MAX):
-        return "published: numbers must lie in 0..2**63-1"
+    numbers = (published.incarnation, published.first, published.number)
+    if not all(0 <= number <= ID_MAX for number in numbers) or not 0 <= published.stream <= ServiceClass.COMMITTED:
+        return "published: numbers must lie in 0..2**63-1, stream in 0..3"
+    picked = published.picked
+    if len(picked) > BATCH_COUNT_MAX or not all(0 <= a <= b < BATCH_COUNT_MAX for a, b in picked):
+        return f"published.picked: must be runs within {BATCH_COUNT_MAX} messages"
     return None
 
 

@@ -87,9 +87,7 @@ def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
 
 def published_from(published: Published | None, start: int) -> Published | None:
     """What a batch was published as, without its first `start` messages."""
-    if published is None or not (start and published.source):
-        return published
-    return msgspec.structs.replace(published, first=published.first + start)
+    return published.without(start) if published is not None and published.source else published
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):

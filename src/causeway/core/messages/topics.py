@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from causeway.types import Duration
+from causeway.types import Duration, Span
 
 
 class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -20,6 +20,28 @@ class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
     incarnation: int = 0
     stream: int = 0
     first: int = 0
+    """Id and (below) number in the item of the first message of the batch that this one was taken from."""
+    number: int = 0
+    picked: tuple[Span, ...] = ()
+    """A selector took these runs of that batch; empty when it took all from the first on."""
+
+    def offset_of(self, index: int) -> int:
+        """Where a message of this batch was in the one that it was taken from."""
+        for first, last in self.picked:
+            if index <= last - first:
+                return first + index
+            index -= last - first + 1
+        return index
+
+    def without(self, count: int) -> Published:
+        """The same for a batch without its first `count` messages."""
+        if not count:
+            return self
+        if not self.picked:
+            return msgspec.structs.replace(self, first=self.first + count, number=self.number + count)
+        start = self.offset_of(count)
+        left = tuple((max(first, start), last) for first, last in self.picked if last >= start)
+        return msgspec.structs.replace(self, picked=left)
 
 
 class Interest(msgspec.Struct, frozen=True, array_like=True):

@@ -21,7 +21,7 @@ from causeway.core.mail.matching import matching
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.rows import StoredBatch, stretch
-from causeway.core.messages import Accepted, Deposit, Published, Register, Registered
+from causeway.core.messages import Accepted, Deposit, Interest, Published, Register, Registered
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.item import HandedBatch, Item, Registration
 from causeway.core.topics.leases import Leases
@@ -38,7 +38,7 @@ from causeway.limits import FORWARDED_BYTES_PER_ITEM_MAX, REGISTRATIONS_PER_ITEM
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex, covers
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
-from causeway.wire.body import split
+from causeway.wire.body import join, split
 from causeway.wire.headers import split_headers
 
 HISTORY_PREFIX = "history/"
@@ -99,7 +99,7 @@ class Items:
             self._courier.answer(turn, head.origin, refusal)
             return
         wants_retained = head.interest.retained and bool(item.retained)
-        same = known is not None and known.interest.pattern == head.interest.pattern
+        same = known is not None and _is_same(known.interest, head.interest)
         since = known.since if known is not None and same else self._groups.position(group)
         fresh = Registration(head.mailbox, head.version, head.interest, since, greeted=not wants_retained)
         item.register(fresh)
@@ -168,8 +168,7 @@ class Items:
                 continue
             if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
                 continue
-            for piece in _wanted(registration, batch):
-                self._forward(turn, item, registration, piece, handed)
+            self._forward(turn, item, registration, batch, handed)
         if batch.flags & _RETAIN:
             self._retain(turn, item, batch)
         if handed.left:
@@ -180,10 +179,17 @@ class Items:
     def _forward(
         self, turn: Turn, item: Item, registration: Registration, piece: StoredBatch, handed: HandedBatch
     ) -> None:
-        """One run of messages to one subscription; known there by the item's numbers."""
+        """What a subscription wants of a batch, in one piece; known there by the item's numbers.
+
+        What a selector picks moves together and takes the first of the batch's numbers: still in order, and the same
+        whoever forwards it, because of two owners that begin with one message both pick the same ones after it.
+        """
+        picked, body, count = _picked(registration, piece)
+        if not count:
+            return
         stored = piece.seq < VOLATILE_FROM
         first = piece.seq + 1 if stored else piece.seq - VOLATILE_FROM + 1
-        last = first + piece.count - 1
+        last = first + count - 1
         was = piece.published
         assert was is not None
         ttl = max(1, piece.expires - turn.now) if piece.expires else 0
@@ -196,20 +202,20 @@ class Items:
             registration.mailbox,
             _ORDERED if stored else _EXPRESS,
             first,
-            piece.count,
+            count,
             registration.last if stored else 0,
             piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE),
             piece.priority,
             ttl,
             self._office.me,
-            Published(was.topic, piece.source, piece.incarnation, piece.stream, piece.first),
+            Published(was.topic, piece.source, piece.incarnation, piece.stream, piece.first, first - 1, picked),
         )
         if stored:
             registration.last = last
             registration.sent[first] = (last, handed)
             handed.left += 1
         self.forwarded += 1
-        self._outbox.forward(turn, head, piece.body)
+        self._outbox.forward(turn, head, body)
 
     def _settle(self, turn: Turn, item: Item) -> None:
         if item.greetings:
@@ -259,8 +265,7 @@ class Items:
         def numbered(turn: Turn) -> None:
             handed = HandedBatch((number, number), 0, registration)
             for at, batch in enumerate(kept):
-                for piece in _wanted(registration, msgspec.structs.replace(batch, seq=number + at)):
-                    self._forward(turn, item, registration, piece, handed)
+                self._forward(turn, item, registration, msgspec.structs.replace(batch, seq=number + at), handed)
             if not handed.left:
                 item.greetings.append(registration)
                 self._office.touch(item.box.mailbox.key)
@@ -299,9 +304,18 @@ class Items:
         }
 
 
-def _wanted(registration: Registration, batch: StoredBatch) -> list[StoredBatch]:
-    """The runs of a batch that a subscription's selector wants."""
+def _picked(registration: Registration, batch: StoredBatch) -> tuple[tuple[Span, ...], bytes, int]:
+    """What a subscription's selector takes of a batch: runs (none for all of it), bodies, how many messages."""
     if registration.selector is None:
-        return [batch]
-    runs: list[Span] = matching(registration.selector, batch)
-    return [stretch(batch, first, last + 1) for first, last in runs]
+        return (), batch.body, batch.count
+    runs = tuple(matching(registration.selector, batch))
+    count = sum(last - first + 1 for first, last in runs)
+    if count == batch.count:
+        return (), batch.body, count
+    messages = split(batch.body, batch.count)
+    return runs, join([message for first, last in runs for message in messages[first : last + 1]]), count
+
+
+def _is_same(known: Interest, wanted: Interest) -> bool:
+    """Whether it wants the same messages: then it goes on where it was, else it begins anew."""
+    return (known.pattern, known.selector) == (wanted.pattern, wanted.selector)
