@@ -305,6 +305,23 @@ async def test_request_whose_answer_cannot_come_is_not_sent(broker: FakeBroker) 
             await bus.request("desk", b"?", timeout=5)
 
 
+async def test_consumer_of_a_mailbox_says_which_messages_it_wants_and_whether_alone(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.consumer("orders", selector="lane = 2", exclusive=True).ready()
+        feed = bus.receive("orders", selector="lane = 1")
+        await feed.ready()
+        assert [(head.selector, head.exclusive) for head in broker.attaches] == [
+            ("lane = 2", True),
+            ("lane = 1", False),
+        ]
+        for wrong in ("lane =", 7):
+            with pytest.raises(ConfigError, match="selector"):
+                bus.consumer("orders", selector=wrong)  # type: ignore[arg-type]
+        mailbox = await bus.temporary_mailbox()
+        with pytest.raises(ConfigError, match="exclusive"):
+            bus.consumer(mailbox, exclusive=True)
+
+
 async def test_closed_bus_has_no_topics(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         board = bus.subscription("roads/#")
