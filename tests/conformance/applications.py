@@ -91,11 +91,13 @@ class Ring:
 class App:
     """One application. What arrives is remembered, then settled, unless `on_message` does something else."""
 
-    def __init__(self, ring: Ring, name: str) -> None:
+    def __init__(self, ring: Ring, name: str, **settings: object) -> None:
+        """`settings` of its session, beside those that make the suite quick."""
         self.world = ring.world
         self.ring = ring
         self.name = name
         self.place = ring.world.place(name)
+        self.settings = settings
         self.heard: dict[str, list[bytes]] = {}
         """Bodies by mailbox, as they came, over all lives."""
         self.on_message: Callable[[Delivery], None] = self.settle
@@ -105,16 +107,17 @@ class App:
     # Lives -----------------------------------------------------------------------------------------------------
     def start(self) -> None:
         self._lives += 1
-        config = SessionConfig(
-            name=self.name,
-            addresses=self.ring.addresses,
-            timeout=round(SECONDS_MAX * SECOND),
-            heartbeat=200 * MILLISECOND,
-            silence=1 * SECOND,
-            retry_min=20 * MILLISECOND,
-            retry_max=200 * MILLISECOND,
-            repeat_after=1 * SECOND,
-        )
+        settings: dict[str, object] = {
+            "addresses": self.ring.addresses,
+            "timeout": round(SECONDS_MAX * SECOND),
+            "heartbeat": 200 * MILLISECOND,
+            "silence": 1 * SECOND,
+            "retry_min": 20 * MILLISECOND,
+            "retry_max": 200 * MILLISECOND,
+            "repeat_after": 1 * SECOND,
+            **self.settings,
+        }
+        config = SessionConfig(name=self.name, **settings)  # type: ignore[arg-type]
         self.session = Session(config, self._lives, random.Random(f"{self.name}/{self._lives}"))
         self.world.start_client(self.place, self.session, self._after_turn)
 

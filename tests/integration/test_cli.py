@@ -167,6 +167,22 @@ def test_status_shows_brokers_and_mailboxes(started: Shell) -> None:
     assert all(len(line) <= 80 for line in table.splitlines())
 
 
+def test_locate_asks_whichever_seed_lives_and_explains_its_choice(started: Shell) -> None:
+    address = started.json("status")[0]["brokers"][0]["address"]
+    url = f"causeway://127.0.0.1:1,{address}"
+    [found] = started.json("locate", url)
+    assert found["asked"] == address
+    assert list(found["skipped"]) == ["127.0.0.1:1"]
+    assert sorted(one["broker"] for one in found["candidates"]) == ["broker-1", "broker-2", "broker-3"]
+    assert all(one["alive"] and one["measured"] and one["capability"] > 0 for one in found["candidates"])
+    assert found["chosen"] == found["candidates"][0]["broker"]
+    assert found["why"].startswith(f"{found['chosen']}: ")
+    [status] = started.json("status")
+    assert {broker["connections_max"] for broker in status["brokers"]} == {10_000}
+    table = started.run("locate").stdout
+    assert "score = room x ease x nearness" in table
+
+
 def test_url_wins_over_the_cluster_started_last(started: Shell, tmp_path: Path) -> None:
     url = started.json("status")[0]["brokers"][0]["address"]
     elsewhere = Shell(tmp_path)

@@ -158,23 +158,12 @@ def _table(answer: Answer) -> Table:
     table.caption, table.caption_justify = "score = room x ease x nearness, each 1000 at best", "left"
     for column in ("broker", "address"):
         table.add_column(column, no_wrap=True)
-    for column in ("trip", "clients", "capability"):
+    for column in ("trip", "clients", "capab.", "alive", "room", "ease", "near", "score"):
         table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    for column in ("room", "ease", "near", "score"):
-        table.add_column(column, justify="right", no_wrap=True)
-    colours = {"alive": "green", "joining": "yellow", "full": "yellow", "dead": "red"}
+    alive = {"alive": "[green]yes[/]", "joining": "[yellow]joins[/]", "full": "[yellow]full[/]", "dead": "[red]no[/]"}
     for one in answer.candidates:
-        state = _state(one)
         trip = f"{'' if one.measured else '~'}{one.round_trip / MILLISECOND:.1f} ms"
-        table.add_row(
-            one.peer.name,
-            f"{one.peer.host}:{one.peer.port}",
-            trip,
-            f"{one.connections}/{one.limit}",
-            str(one.capability),
-            f"[{colours[state]}]{state}[/]",
-            *(str(term) for term in (one.room, one.ease, one.nearness)),
-            f"{one.score / locating.WHOLE:.0f}",
-        )
+        facts = (trip, f"{one.connections}/{one.limit}", str(one.capability), alive[_state(one)])
+        terms = (str(term) for term in (one.room, one.ease, one.nearness, one.score // locating.WHOLE))
+        table.add_row(one.peer.name, f"{one.peer.host}:{one.peer.port}", *facts, *terms)
     return table

@@ -110,8 +110,8 @@ class Uplinks:
             self._drop(turn, link, reason)
 
     def release(self, turn: Turn, link: Uplink) -> None:
-        """Close a link that was only looked at."""
-        if link.conn in self._by_conn:
+        """Close a link that was only looked at, unless it has become our home or our hope of one."""
+        if link.conn in self._by_conn and link is not self.home and link is not self._seeking:
             trouble = self.last_trouble
             if link.up:
                 turn.send(link.conn, Goodbye(0, "only looking"))

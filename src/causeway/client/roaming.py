@@ -219,7 +219,7 @@ class Roamer:
         self._waiting = False
         self.deadlines.cancel(DECIDE)
         for probe in probes.values():
-            if probe.ours and probe.link is not self._links.home and not self._is_used(probe.link):
+            if probe.ours and not self._is_used(probe.link):
                 self._links.release(turn, probe.link)
 
     # What is known ---------------------------------------------------------------------------------------------

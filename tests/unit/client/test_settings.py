@@ -19,6 +19,8 @@ from causeway.types import SECOND
         ("window_bytes", {"window_bytes": 0}),
         ("timeout", {"timeout": 0}),
         ("silence", {"silence": 1 * SECOND}),
+        ("locate_every", {"locate_every": 0}),
+        ("move_pause", {"move_pause": 0}),
     ],
 )
 def test_bad_settings_are_refused_by_name(field: str, settings: dict[str, object]) -> None:

@@ -28,7 +28,7 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.core.node import START_TOKEN, Node
-from causeway.errors import Code
+from causeway.errors import Code, ConfigError
 from causeway.names import private_name
 from causeway.store.base import Page, Row
 from causeway.types import SECOND, Peer, key_of
@@ -207,3 +207,20 @@ def test_mailbox_above_the_bound_of_the_cluster_is_refused_to_readers_senders_an
     send("there")
     assert isinstance(broker.said[-2], Accepted)  # and then it is delivered
     assert commit(2, "there") == Outcome(CLIENT, INCARNATION, 2, True)
+
+
+def test_status_tells_clients_and_how_many_may_come() -> None:
+    node = make(connections_max=2)
+    node.handle(greet(2), NOW)
+    node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
+    found = node.statistics()
+    assert (found["connections"], found["connections_max"]) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("connections_max", 0), ("connections_max", 10_001), ("capability", -1), ("capability", 1_000_001)],
+)
+def test_settings_of_locators_have_bounds(field: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=field):
+        make(**{field: value})

@@ -12,8 +12,11 @@ import pytest
 from causeway.client import pages
 from causeway.core.messages import (
     PROTOCOL_VERSION,
+    Candidate,
     Goodbye,
     Hello,
+    Locate,
+    Located,
     Message,
     Ping,
     Pong,
@@ -27,7 +30,7 @@ from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError
 from causeway.local.health import not_handed_over, settled
 from causeway.local.probe import Probe
 from causeway.trace import Step, TraceRecord
-from causeway.types import Peer, key_of
+from causeway.types import SECOND, Peer, key_of
 from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
@@ -106,6 +109,18 @@ async def test_probe_does_not_listen_for_ever_to_a_status_that_never_ends(monkey
     reply = encode_frame(StatusReply(1), b'{"groups": [{"name": "a"}], "next": "a"}')
     async with scripted_broker(_polite({StatusRequest: reply})) as port, Probe("127.0.0.1", port) as probe:
         assert len((await probe.status())["groups"]) == 6
+
+
+async def test_probe_asks_where_to_go_and_measures_the_way() -> None:
+    reply = encode_frame(Located(1, (Candidate(OTHER, True, True, 5, False, 2, 5, 0, 10, 1000, 1),)))
+    script = _polite({Locate: reply})
+
+    def answer(head: Message) -> bytes:
+        return encode_frame(Pong(head.nonce)) if isinstance(head, Ping) else script(head)
+
+    async with scripted_broker(answer) as port, Probe("127.0.0.1", port) as probe:
+        assert [one.peer for one in (await probe.locate()).candidates] == [OTHER]
+        assert 0 < await probe.round_trip() < 10 * SECOND
 
 
 async def test_probe_reads_a_story() -> None:

@@ -80,11 +80,21 @@ async def test_first_turn_comes_without_any_event() -> None:
         assert hall.machine.turns[0] == []
 
 
+async def test_capability_is_measured_unless_it_is_set() -> None:
+    async with Hall() as hall:
+        assert hall.config is not None
+        assert hall.config.capability > 0
+    async with Hall(capability=77) as hall:
+        assert hall.config is not None
+        assert hall.config.capability == 77
+
+
 async def test_inbound_connections_have_even_numbers() -> None:
     async with Hall() as hall:
         wires = [await dial(hall.port) for _ in range(3)]
         await wait_until(lambda: len(hall.machine.events(Opened)) == 3)
-        assert sorted(event.conn for event in hall.machine.events(Opened)) == [2, 4, 6]
+        opened = sorted((event.conn, event.remote) for event in hall.machine.events(Opened))
+        assert opened == [(2, "127.0.0.1"), (4, "127.0.0.1"), (6, "127.0.0.1")]
         for wire in wires:
             await wire.close()
 
