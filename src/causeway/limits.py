@@ -174,6 +174,10 @@ RESENT_AT_ONCE_MAX: Final = 64
 MAILBOX_WINDOW_BYTES: Final = 16 * MIB
 """Bodies an owner keeps in memory per mailbox; what lies behind is paged from the store."""
 
+STARVED_WINDOWS_MAX: Final = 4
+"""Windows that a mailbox may fill while its consumers wait, but what is in memory is delayed or matches no selector;
+what lies behind it on disk is not reached before some of it is consumed, and the mailbox's status says `starved`."""
+
 MAILBOX_VOLATILE_BYTES_MAX: Final = 64 * MIB
 """Express bodies an owner holds in memory for a mailbox nobody reads; above it sends are refused."""
 

@@ -35,6 +35,8 @@ class Message:
     deliveries: int = 0
     awaited: bool = True
     """Its sender wants to hear when it is settled."""
+    ready: int = 0
+    """Nobody gets it before."""
 
     @property
     def identity(self) -> Identity:
@@ -165,6 +167,7 @@ class Oracle:
             and number not in book.dead
             and number not in self.unsafe
             and not 0 < message.expires <= now
+            and message.ready <= now
         ]
 
     def visible(self, after: int, now: int) -> list[int]:
@@ -188,7 +191,8 @@ class Oracle:
             assert message.priority == head.priority
             assert message.deliveries == head.deliveries
             assert not message.deliveries or head.flags & Flag.REDELIVERED
-            if message.stream == TRANSACTIONAL and not message.deliveries and number not in self.once_locked:
+            ordered = message.stream == TRANSACTIONAL and not message.ready
+            if ordered and not message.deliveries and number not in self.once_locked:
                 key = (message.source, message.stream)
                 assert message.id > self.highest.get(key, 0), "an ordered stream is out of order"
                 self.highest[key] = message.id

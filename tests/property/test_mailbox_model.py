@@ -74,7 +74,7 @@ class MailboxMachine(Senders):
         self.attach((2, 1), 12)
         self.pump_all()
         for count in counts:
-            self.send_new(key, count, 0, "t")
+            self.send_new(key, count, (0, 0), "t")
             self.pump()
 
     @rule(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), alone=st.booleans())
@@ -85,7 +85,7 @@ class MailboxMachine(Senders):
             self.detach((2, 2))
             self.detach((4, 1))
             self.attach((2, 1), 12)
-            self.send_express(1, 0)
+            self.send_express(1, 0, 0)
             self.pump_all()
         for count in counts:
             first, held = self.express_id, dict(self.oracle.held)
@@ -93,11 +93,12 @@ class MailboxMachine(Senders):
             relayed = self.room.relay(head)
             if relayed is None:
                 assert not alone or count > 12 - len(self.oracle.holds((2, 1))), "the short way should be open"
-                self.send_express(count, 0)
+                self.send_express(count, 0, 0)
                 alone = False
                 continue
             conn, sent = relayed
-            assert not set(self.oracle.deliverable(self.room.now)), "it has overtaken something"
+            waiting = [self.oracle.memory.messages[n] for n in self.oracle.deliverable(self.room.now)]
+            assert all(message.ready for message in waiting), "it has overtaken something"
             self.hold_express(sent.seq, list(range(first, first + count)), awaited=False)
             self.express_id += count
             self.oracle.delivered(conn, sent, self.room.now)
@@ -175,7 +176,8 @@ class MailboxMachine(Senders):
                 break
         else:
             raise AssertionError("deliveries never end")
-        if any(len(self.oracle.holds(one)) < credit for one, credit in self.oracle.credit.items()):
+        free = any(len(self.oracle.holds(one)) < credit for one, credit in self.oracle.credit.items())
+        if free and not self.room.mailbox.statistics().starved:
             assert self.oracle.deliverable(self.room.now) == []
         return heads
 
@@ -299,12 +301,12 @@ class MailboxMachine(Senders):
         self.operate(before, self.oracle.record(named))
 
     # Transactions ----------------------------------------------------------------------------------------------
-    @rule(data=st.data(), count=st.integers(0, 3))
-    def prepare(self, data: st.DataObject, count: int) -> None:
+    @rule(data=st.data(), count=st.integers(0, 3), delay=st.sampled_from([0, 15]))
+    def prepare(self, data: st.DataObject, count: int, delay: int) -> None:
         oracle, room = self.oracle, self.room
         numbers = self.some_numbers(data, known_only=data.draw(st.sampled_from([True, True, False])))
         first = self.sent_in_transactions
-        sends = [deposit(first, count, stream=COMMITTED, flags=3)] if count else []
+        sends = [deposit(first, count, stream=COMMITTED, flags=3, delay=delay)] if count else []
         part = transaction(self.transactions + 1, sends=sends, settles=[(numbers[0], numbers[-1])] if numbers else [])
         resolved = [oracle.resolve(number) for number in numbers]
         taken = oracle.memory.locked() | oracle.memory.dead
@@ -322,7 +324,8 @@ class MailboxMachine(Senders):
         self.transactions += 1
         self.sent_in_transactions += count
         txid = TxId("a", 1, self.transactions, 1)
-        held = ([Message("a", COMMITTED, first + n, 4, 0) for n in range(count)], resolved)
+        ready = room.now + delay if delay else 0
+        held = ([Message("a", COMMITTED, first + n, 4, 0, ready=ready) for n in range(count)], resolved)
         oracle.memory.prepared[txid] = held
         oracle.once_locked.update(resolved)
         self.operate(before, lambda book: book.prepared.update({txid: (held[0], list(held[1]))}))
@@ -389,6 +392,7 @@ class MailboxMachine(Senders):
         self.commit(1 << 30)
         while self.oracle.memory.prepared:
             self.decide(False)
+        self.room.now += 15
         self.attach((8, 1), CREDIT_MAX)
         self.room.attach(8, 1, CREDIT_MAX)
         self.oracle.credit[8, 1] = CREDIT_MAX

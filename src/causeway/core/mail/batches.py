@@ -32,7 +32,9 @@ DONE: Final = 16
 """Settled (or a duplicate, or expired)."""
 UNSAFE: Final = 32
 """Would be ready, but its number is not committed yet."""
-OPEN: Final = READY | HELD | UNSAFE
+DELAYED: Final = 64
+"""Would be ready, but its time has not come."""
+OPEN: Final = READY | HELD | UNSAFE | DELAYED
 """What a consumer may settle."""
 
 PRIORITY_COUNT: Final = 10
@@ -72,6 +74,7 @@ class Batch:
     __slots__ = (
         "alias",
         "count",
+        "delayed",
         "info",
         "marked",
         "open",
@@ -102,6 +105,8 @@ class Batch:
         """Has a row of marks."""
         self.timed = False
         """Has an entry among the expiries."""
+        self.delayed = False
+        """Its time has not come."""
         self.alias = -1
         """Its number while it was passing; a consumer may still know it by that."""
 

@@ -65,11 +65,15 @@ class Box:
         self.done[ticket] = (seq, both)
 
     def due(self, patience: Duration) -> Instant | None:
-        """When something expires, or has passed unsettled for longer than `patience`."""
-        due, since, sweep = self.mailbox.next_expiry(), self.mailbox.passing(), self.sweep_due()
-        if since is not None and (due is None or since + patience < due):
-            due = since + patience
-        return sweep if due is None or (sweep is not None and sweep < due) else due
+        """When something expires or is to be delivered, or has passed unsettled for longer than `patience`."""
+        since = self.mailbox.passing()
+        dues = (
+            self.mailbox.next_expiry(),
+            self.mailbox.next_delivery(),
+            self.sweep_due(),
+            None if since is None else since + patience,
+        )
+        return min((due for due in dues if due is not None), default=None)
 
     def sweep_due(self) -> Instant | None:
         """When to look for what has expired on disk."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import Admission, Verdict
 from causeway.core.mail.batches import DONE, READY, Batch
@@ -163,6 +165,7 @@ class Intake:
                 send.body,
                 count_before,
                 bytes_before,
+                ready=send.ready,
             )
             batch = Batch(info, stored=True, stream=stream)
             _strike(batch, stream)
@@ -278,6 +281,7 @@ class Intake:
             cut(body, deposit.count, skip, deposit.count) if skip else body,
             count_before if stored else 0,
             bytes_before if stored else 0,
+            ready=now + deposit.delay if deposit.delay > 0 else 0,
         )
         batch = Batch(info, stored=stored, stream=stream)
         if info.first <= stream.ids.high:
@@ -348,22 +352,7 @@ class Intake:
         assert stream is not None
         old = batch.info
         count_before, bytes_before = self._ever
-        info = StoredBatch(
-            seq,
-            old.source,
-            old.incarnation,
-            old.stream,
-            old.first,
-            old.count,
-            old.flags,
-            old.priority,
-            old.expires,
-            old.at,
-            old.origin,
-            old.body,
-            count_before,
-            bytes_before,
-        )
+        info = msgspec.structs.replace(old, seq=seq, count_before=count_before, bytes_before=bytes_before)
         self._contents.keep(batch, info)
         writes = self._enter(batch, stream)
         stream.pending.pop(old.seq, None)

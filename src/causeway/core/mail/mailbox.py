@@ -29,7 +29,7 @@ from causeway.core.mail.answers import (
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
 from causeway.core.mail.browser import Browser
 from causeway.core.mail.consumers import Consumers
-from causeway.core.mail.contents import Contents, Tally
+from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
@@ -37,7 +37,9 @@ from causeway.core.mail.pump import Handed, pump
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
 from causeway.core.mail.sweeper import Sweeper
+from causeway.core.mail.tally import Tally
 from causeway.core.messages import Deliver, Deposit
+from causeway.limits import STARVED_WINDOWS_MAX
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
 from causeway.types import Instant, Key, Span
@@ -125,11 +127,18 @@ class Mailbox:
         if not contents.backlog.is_open:
             return None
         drained = contents.memory_bytes * 2 < self.config.window_bytes
-        # Consumers may hold the whole window unsettled and wait for more: then memory goes up to their credit.
-        starved = contents.lanes.count == 0 and self._consumers.has_room()
-        if not drained and not starved:
+        if not drained and (not self._is_starved() or self._is_overgrown()):
             return None
         return contents.backlog.ask(next(iter(self._intake.pending), None))
+
+    def _is_starved(self) -> bool:
+        """Whether a consumer has credit for which nothing in memory is left, if only because others hold it all."""
+        return self._contents.lanes.count == 0 and self._consumers.has_room()
+
+    def _is_overgrown(self) -> bool:
+        """Whether what nobody may get yet has filled our memory; what consumers hold may take more, by their credit."""
+        contents = self._contents
+        return bool(contents.delays) and contents.memory_bytes >= STARVED_WINDOWS_MAX * self.config.window_bytes
 
     def page_in(self, rows: Sequence[Row], next: bytes | None) -> list[StoredBatch]:  # noqa: A002
         """Take the rows found; `next` is where the page ended, None when the range did.
@@ -204,6 +213,7 @@ class Mailbox:
             consumer is None
             or deposit.flags
             or deposit.ttl
+            or deposit.delay
             or consumer.unsettled + count > consumer.credit
             or contents.lanes.count
             or contents.backlog.is_open
@@ -215,7 +225,7 @@ class Mailbox:
             return None
         self._flights.begin(number, Flight(count, consumer, deposit, body, now))
         whose = (deposit.source, deposit.incarnation, deposit.stream, deposit.first)
-        return consumer.conn, Deliver(self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0)
+        return consumer.conn, Deliver(self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0, now)
 
     def can_pass(self) -> bool:
         """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
@@ -267,6 +277,8 @@ class Mailbox:
 
     def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[Handed]:
         """Everything deliverable now, in order: connection, head, body."""
+        if self._contents.delays:
+            self._contents.release(now)
         return pump(self.name, self._contents, self._consumers, now, clogged)
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
@@ -337,6 +349,10 @@ class Mailbox:
         """When to call `expire`; 0 is at once."""
         return self._contents.next_expiry()
 
+    def next_delivery(self) -> Instant | None:
+        """When to call `pump` although nothing else happens: something delayed is ready then."""
+        return self._contents.delays.next()
+
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
         self._flights.land()
@@ -364,4 +380,5 @@ class Mailbox:
             unsettled=self._consumers.unsettled(),
             prepared=len(self._participant),
             oldest=min(oldest, default=None),
+            starved=contents.backlog.is_open and self._is_starved() and self._is_overgrown(),
         )

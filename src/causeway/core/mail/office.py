@@ -154,7 +154,7 @@ class Office:
 
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
         mailbox, group = box.mailbox, box.mailbox.key
-        if self._passes and mailbox.can_pass():
+        if self._passes and not head.delay and mailbox.can_pass():
             number = mailbox.hold(head, body, turn.now)
             if number:
                 box.senders.setdefault(number, []).append(head)

@@ -75,6 +75,8 @@ def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
         flags,
         info.priority,
         part.deliveries,
+        info.at,
+        info.expires,
     )
     body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
     return consumer.conn, head, body

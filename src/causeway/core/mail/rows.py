@@ -52,6 +52,8 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     count_before: int = 0
     bytes_before: int = 0
     """What was ever stored in this mailbox before: tells a backlog's size without reading it."""
+    ready: Instant = 0
+    """Nobody gets it before; 0 = it was not delayed."""
 
     @property
     def last(self) -> int:
@@ -76,6 +78,7 @@ def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
         batch.at,
         batch.origin,
         cut(batch.body, batch.count, start, stop),
+        ready=batch.ready,
     )
 
 
@@ -118,6 +121,7 @@ class PreparedSend(msgspec.Struct, frozen=True, array_like=True, gc=False):
     priority: int
     expires: Instant
     body: bytes
+    ready: Instant = 0
 
 
 class PreparedRow(msgspec.Struct, frozen=True, array_like=True):

@@ -93,7 +93,7 @@ class _Page:
             return False
         self.bodies.append(b.body)
         whose = (b.seq, b.source, b.incarnation, b.stream, b.first, b.count)
-        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body)))
+        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body), b.at, b.expires))
         return True
 
 
@@ -111,4 +111,5 @@ def described(mailbox: Mailbox) -> dict[str, object]:
         "unsettled": s.unsettled,
         "prepared": s.prepared,
         "oldest": s.oldest,
+        "starved": s.starved,
     }

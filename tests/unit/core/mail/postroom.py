@@ -244,7 +244,9 @@ def transaction(
     number: int = 1, attempt: int = 1, sends: Sequence[Deposit] = (), settles: Sequence[Span] = ()
 ) -> TxPrepare:
     """One mailbox's part of a transaction of source `a`."""
-    parts = tuple(SendPart(NAME, s.first, s.count, s.flags, s.priority, s.ttl, len(body_of(s))) for s in sends)
+    parts = tuple(
+        SendPart(NAME, s.first, s.count, s.flags, s.priority, s.ttl, len(body_of(s)), delay=s.delay) for s in sends
+    )
     locks = (SettlePart(NAME, tuple(settles)),) if settles else ()
     return TxPrepare("a", 1, number, attempt, NAME, parts, locks, ORIGIN)
 
