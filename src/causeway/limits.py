@@ -105,9 +105,13 @@ BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """What one answer to Browse says about its messages: it must fit a frame's head."""
 
 SELECTED_MESSAGES_MAX: Final = 200
-"""Messages that one answer to Browse looks at with a selector; the client asks on."""
+"""Messages that one answer to Browse looks at with a selector (the client asks on), or a mailbox in one turn with
+the selectors of its consumers, counted for each of them (the next turn goes on)."""
 SELECTED_BYTES_MAX: Final = 128 * KIB
 """Bodies that it looks at, or one message. The worst selector over the worst headers takes some 20 ms for that."""
+
+SELECTORS_PER_MAILBOX_MAX: Final = 256
+"""Different selectors of one mailbox's consumers: every message is looked at with each of them."""
 
 SELECTORS_REMEMBERED_MAX: Final = 64
 """Selectors that a broker keeps compiled: the longest take 0.2 MB each."""

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+from causeway.core.mail import selection
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES
+from causeway.limits import SELECTED_MESSAGES_MAX
 from tests.property.mailbox_oracle import Book, Effect, Message, Oracle, StreamKey
-from tests.unit.core.mail.postroom import EXPRESS, RECOVERABLE, TRANSACTIONAL, Postroom, body_of, deposit
+from tests.unit.core.mail.postroom import (
+    CONFIRM,
+    EXPRESS,
+    HEADERS,
+    RECOVERABLE,
+    RELIABLE,
+    TRANSACTIONAL,
+    Postroom,
+    body_of,
+    deposit,
+)
 
 DELIVERIES_MAX = 3
+FLAGS = RELIABLE | CONFIRM | HEADERS
 PRIORITY = {("a", RECOVERABLE): 4, ("b", RECOVERABLE): 9, ("a", TRANSACTIONAL): 4, ("b", TRANSACTIONAL): 7}
 keys = st.sampled_from([("a", TRANSACTIONAL), ("a", TRANSACTIONAL), *sorted(PRIORITY)])
 Times = tuple[int, int]
@@ -30,8 +45,10 @@ class Senders(RuleBasedStateMachine):
         self.transactions = 0
         self.sent_in_transactions = 1
 
-    @initialize(window=st.sampled_from([1, 3, 8, 10_000]))
-    def start(self, window: int) -> None:
+    @initialize(window=st.sampled_from([1, 3, 8, 10_000]), sight=st.sampled_from([1, 3, SELECTED_MESSAGES_MAX]))
+    def start(self, window: int, sight: int) -> None:
+        self.sight = patch.object(selection, "SELECTED_MESSAGES_MAX", sight)
+        self.sight.start()
         self.room = Postroom(window_bytes=window * (BATCH_OVERHEAD_BYTES + 60), deliveries_max=DELIVERIES_MAX)
         self.paged = window < 10_000
         self.room.attach(2, 1, 10)
@@ -71,7 +88,7 @@ class Senders(RuleBasedStateMachine):
         follows = max((one for one in self.unacknowledged[key] if one < first), default=0)
         ttl, delay = times
         whose = {"source": key[0], "stream": key[1], "follows": follows, "priority": PRIORITY[key]}
-        head = deposit(first, count, **whose, ttl=ttl, flags=3, delay=delay)
+        head = deposit(first, count, **whose, ttl=ttl, flags=FLAGS, delay=delay)
         verdict, value = oracle.expected(key, first, count, follows)
         admission = mailbox.admit(head, len(body_of(head)))
         assert admission.verdict.name == verdict
@@ -88,6 +105,8 @@ class Senders(RuleBasedStateMachine):
             ready = self.room.now + delay if delay else 0
             messages = {one: Message(key[0], key[1], one, PRIORITY[key], expires, ready=ready) for one in new}
             if through and not delay and mailbox.can_pass():
+                free = [one for one, credit in oracle.credit.items() if len(oracle.holds(one)) < credit]
+                assert any(one not in oracle.selectors for one in free), "it passes to somebody who may not want it"
                 number = self.room.hold(head)
                 assert number
                 numbers = {one: number + one - ids[value] for one in new}
@@ -103,7 +122,7 @@ class Senders(RuleBasedStateMachine):
         any_one = next(iter(messages.values()))
         ttl, delay = max(any_one.expires - room.now, 0), max(any_one.ready - room.now, 0)
         whose = {"source": key[0], "stream": key[1], "priority": PRIORITY[key]}
-        head = deposit(ids[0], len(ids), **whose, ttl=ttl, delay=delay, flags=3)
+        head = deposit(ids[0], len(ids), **whose, ttl=ttl, delay=delay, flags=FLAGS)
         before = len(room.operations)
         room.append(room.mailbox.store(head, body_of(head), seq, room.now, skip), len(ids) - skip)
         placed = {seq + one - ids[skip]: message for one, message in messages.items()}

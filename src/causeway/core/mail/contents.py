@@ -21,11 +21,11 @@ from causeway.core.mail.batches import (
     UNSAFE,
     Batch,
     BatchPart,
-    Lanes,
     Shelf,
 )
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.graves import Graves, beyond
+from causeway.core.mail.lanes import Lanes
 from causeway.core.mail.reading import read_batch
 from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
 from causeway.core.mail.tally import Tally

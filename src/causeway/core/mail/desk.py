@@ -212,7 +212,7 @@ class Desk:
     def _on_request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
         """A client looks for a mailbox: serve it, or say where it is, or find out first."""
         fault = faults.name_fault("mailbox", mailbox)
-        if fault is None and isinstance(event.head, Browse):
+        if fault is None and isinstance(event.head, Attach | Browse):
             fault = faults.selector_fault(event.head.selector)
         if fault is not None:
             turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
@@ -225,7 +225,7 @@ class Desk:
                     if client is not None:
                         self._clients[client] = event.conn
                         self._of_conn[event.conn] = client
-                        if self.courier.is_waiting(key) or not self._office.attach(turn, event.conn, client[0], head):
+                        if self.courier.is_waiting(key) or not self._office.attach(turn, event.conn, client, head):
                             self.courier.wait(turn, mailbox, event)
                 case Browse():
                     self._office.looks.browse(turn, self._office.boxes[key], event.conn, head)

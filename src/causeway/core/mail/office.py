@@ -16,6 +16,7 @@ from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
 from causeway.core.mail.box import Box
+from causeway.core.mail.consumers import Terms
 from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
@@ -171,10 +172,22 @@ class Office:
             self._dirty[group] = None
 
     # Consumers -------------------------------------------------------------------------------------------------
-    def attach(self, turn: Turn, conn: int, name: str, head: Attach) -> bool:
+    def attach(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> bool:
         """A consumer arrives (the mailbox is ours); False when it must wait until we may write."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
+        terms = Terms(head.selector, head.exclusive, client)
+        refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
+        if refusal is not None and box.gone:  # perhaps it is one of those who stands in the way
+            if not self._catch_up(turn, box):
+                return False
+            refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
+        if refusal is not None:
+            turn.send(conn, Moved(head.mailbox, None, *refusal))
+            return True
+        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, terms)]
+        if former and not self._groups.serving(group):
+            return False
         if not self._attendance.enter(conn, group, head.consumer):
             detail = f"this connection has {CONSUMERS_PER_CONNECTION_MAX} consumers, its limit"
             turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, detail))
@@ -184,9 +197,13 @@ class Office:
             if not self._groups.serving(group):
                 return False
             self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
-        box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
+        for ended in former:
+            self._operations.write(turn, box, box.mailbox.detach(*ended), None)
+            self._attendance.leave(ended[0], group, ended[1])
+        credit = max(1, min(head.credit, CREDIT_MAX))
+        box.mailbox.attach(conn, head.consumer, credit, turn.now, terms)
         turn.send(conn, Attached(head.mailbox, head.consumer))
-        if name == head.mailbox:
+        if client[0] == head.mailbox:
             while box.notices:
                 turn.send(conn, box.notices.popleft())
         self.touch(group)
