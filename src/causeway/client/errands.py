@@ -14,6 +14,7 @@ from causeway.client.settings import Address, SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Moved
+from causeway.errors import Code
 from causeway.types import MILLISECOND, Duration
 
 MOVED_WAIT_MIN: Duration = 50 * MILLISECOND
@@ -22,6 +23,9 @@ MOVED_WAIT_MAX: Duration = 200 * MILLISECOND
 
 MOVES_MAX: Final = 8
 """More than the overlay needs to lead us anywhere: two brokers point at each other, and need a moment."""
+
+ONE_REQUEST: Final = frozenset({Code.IN_USE, Code.OVERLOADED})
+"""Refusals that say nothing about where a mailbox is served: those it serves already stay."""
 
 
 class Errand:
@@ -146,6 +150,8 @@ class Errands:
         for errand in list(self._all.values()):
             if errand.link is not link or errand.mailbox != moved.mailbox or not errand.asked:
                 continue
+            if errand.answered and moved.code in ONE_REQUEST:
+                continue  # said to another one that asked for the same mailbox over the same link
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
             if here and errand.answered:
                 continue  # said to somebody who asked where it is: here, as we know

@@ -28,19 +28,25 @@ class MailReader(Errand):
         "credit",
         "dead",
         "dirty",
+        "exclusive",
         "handler",
         "held",
         "late",
         "queue",
         "returns",
+        "selector",
         "settles",
         "unconfirmed",
         "waiter",
     )
 
-    def __init__(self, number: int, mailbox: str, credit: int) -> None:
+    def __init__(self, number: int, mailbox: str, credit: int, *, selector: str = "", exclusive: bool = False) -> None:
         super().__init__(number, mailbox)
         self.credit = credit
+        self.selector = selector
+        """It gets only messages that match; empty for all."""
+        self.exclusive = exclusive
+        """It is to be the only consumer."""
         self.queue: deque[Lot] = deque()
         """Delivered, not wholly handed out."""
         self.held: dict[int, Lot] = {}
@@ -69,7 +75,7 @@ class MailReader(Errand):
             self.say_settled(turn, link, self.unconfirmed.spans())
             return
         self.attached_on = link
-        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit))
+        turn.send(link.conn, Attach(self.mailbox, self.number, self.credit, self.selector, self.exclusive))
 
     def repeat(self, turn: Turn, link: Uplink) -> None:
         """Once attached, only settlements can be unanswered."""

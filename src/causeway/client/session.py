@@ -132,13 +132,17 @@ class Session(SessionMachine):
         return self._streams.append(lane, body, headers)
 
     # Receiving -------------------------------------------------------------------------------------------------
-    def attach(self, mailbox: str, credit: int) -> MailReader:
-        """A new consumer; MessagesArrived tells when `take` has something."""
+    def attach(self, mailbox: str, credit: int, *, selector: str | None = None, exclusive: bool = False) -> MailReader:
+        """A new consumer; MessagesArrived tells when `take` has something.
+
+        With a selector it gets only messages that match it; exclusive, it is the only consumer or none.
+        """
         self._check_open()
         check_mailbox("mailbox", mailbox)
         if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
             raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
-        consumer = MailReader(self._number(), mailbox, credit)
+        _check_selector(selector)
+        consumer = MailReader(self._number(), mailbox, credit, selector=selector or "", exclusive=exclusive)
         self._fresh_consumers.append(consumer)
         return consumer
 
@@ -201,10 +205,7 @@ class Session(SessionMachine):
     ) -> BrowseInquiry:
         """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
-        if selector is not None:
-            if not isinstance(selector, str):
-                raise ConfigError("selector", selector, "must be str")
-            parse(selector)  # a mistake is reported here and now
+        _check_selector(selector)
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")
         page = BrowseInquiry(self._number(), mailbox, -1, limit, selector or "")
@@ -256,3 +257,11 @@ class Session(SessionMachine):
     def _number(self) -> int:
         self._next_number += 1
         return self._next_number
+
+
+def _check_selector(selector: str | None) -> None:
+    """A mistake is reported here and now, with its column."""
+    if selector is not None:
+        if not isinstance(selector, str):
+            raise ConfigError("selector", selector, "must be str")
+        parse(selector)
