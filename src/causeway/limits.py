@@ -105,8 +105,8 @@ BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """What one answer to Browse says about its messages: it must fit a frame's head."""
 
 SELECTED_MESSAGES_MAX: Final = 200
-"""Messages that one answer to Browse looks at with a selector (the client asks on), or a mailbox in one turn with
-the selectors of its consumers, counted for each of them (the next turn goes on)."""
+"""Messages that one answer to Browse looks at with a selector (the client asks on), or a broker in one turn for
+consumers with selectors, counted for each selector (the next turn goes on)."""
 SELECTED_BYTES_MAX: Final = 128 * KIB
 """Bodies that it looks at, or one message. The worst selector over the worst headers takes some 20 ms for that."""
 

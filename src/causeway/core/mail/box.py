@@ -37,6 +37,8 @@ class Box:
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)
     """Transactions whose outcome is on its way to the copies: not done before it is there."""
+    ask_after: Instant = 0
+    """When to ask again how transactions in doubt ended."""
     unread: Instant = 0
     """Since when nobody reads it; kept for private mailboxes."""
     loading: int = 0

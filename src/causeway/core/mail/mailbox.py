@@ -36,7 +36,7 @@ from causeway.core.mail.participant import Participant
 from causeway.core.mail.pump import Handed, pump, pump_selected
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
-from causeway.core.mail.selection import Selection
+from causeway.core.mail.selection import Selection, Sight
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.mail.tally import Tally
 from causeway.core.messages import Deliver, Deposit
@@ -284,13 +284,13 @@ class Mailbox:
         """(conn, consumer) of all, in the order they attached."""
         return self.audience.names()
 
-    def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[Handed]:
-        """Everything deliverable now, in order: connection, head, body."""
+    def pump(self, now: Instant, clogged: Callable[[int], bool], sight: Sight | None = None) -> list[Handed]:
+        """Everything deliverable now, in order: connection, head, body; with selectors as far as `sight` goes."""
         if self._contents.delays:
             self._contents.release(now)
         if self.audience.selective:
             whom = (self.name, self._contents, self.audience, self._selection)
-            return pump_selected(*whom, now=now, clogged=clogged)
+            return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)
         return pump(self.name, self._contents, self.audience, now, clogged)
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:

@@ -24,6 +24,7 @@ from causeway.core.mail.operations import Operations
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
+from causeway.core.mail.selection import Sight
 from causeway.core.mail.tracer import Tracer
 from causeway.core.mail.views import described
 from causeway.core.messages import Attach, Attached, Deposit, Detach, Moved, Resend, Return, Settle, TxDecide, TxPrepare
@@ -346,7 +347,9 @@ class Office:
             if self._endings.end(turn, box):
                 continue
             if box.mailbox.participant.names():
-                self._parts.ask(turn, box)
+                if turn.now >= box.ask_after:  # there are deadlines for other things, one after the other at times
+                    box.ask_after = turn.now + self._config.retry
+                    self._parts.ask(turn, box)
                 self._deadlines.set_if_unset(group, turn.now + DOUBT)
             self.touch(group)
 
@@ -356,11 +359,14 @@ class Office:
             return
         dirty, self._dirty = self._dirty, {}
         clogged, send = self._courier.clogged, turn.effects.sends.append
+        sight: Sight | None = None
         for group in dirty:
             box = self.boxes.get(group)
             if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
                 continue  # nothing may overtake what a vanished consumer still holds by our account
-            for conn, head, body in box.mailbox.pump(turn.now, clogged):
+            if sight is None and box.mailbox.audience.selective:
+                sight = Sight()
+            for conn, head, body in box.mailbox.pump(turn.now, clogged, sight):
                 send(Send(conn, head, body))
                 self._tracer.delivery(turn, head)
             wanted = box.mailbox.page_wanted()

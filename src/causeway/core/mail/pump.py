@@ -64,6 +64,7 @@ def pump_selected(
     consumers: Consumers,
     selection: Selection,
     *,
+    sight: Sight,
     now: Instant,
     clogged: Callable[[int], bool],
 ) -> list[Handed]:
@@ -72,7 +73,7 @@ def pump_selected(
     able: dict[str, deque[Consumer]] = {}
     for one in consumers.able(clogged):
         able.setdefault(one.selector, deque()).append(one)
-    sight = Sight()
+    sight.renew()
     selection.is_behind = False
     while able and contents.lanes.count and (wanted := selection.next(able, now, sight)) is not None:
         part, wants = wanted

@@ -56,12 +56,16 @@ class Choice:
 
 
 class Sight:
-    """How much may still be looked at in one turn; one message at least."""
+    """How much may still be looked at in one turn, in all mailboxes together; in each one message at least."""
 
     __slots__ = ("_bytes", "_messages", "_used")
 
     def __init__(self) -> None:
         self._messages, self._bytes = SELECTED_MESSAGES_MAX, SELECTED_BYTES_MAX
+        self._used = False
+
+    def renew(self) -> None:
+        """The next mailbox."""
         self._used = False
 
     def share(self, part: BatchPart, selectors: int) -> int:

@@ -12,7 +12,17 @@ from causeway.limits import SELECTED_MESSAGES_MAX
 from causeway.selectors import Selector
 from causeway.types import SECOND, Span
 from tests.unit.core.mail import frontdesk, owned
-from tests.unit.core.mail.postroom import EXPRESS, HEADERS, RELIABLE, Postroom, deposit, ids
+from tests.unit.core.mail.postroom import (
+    EXPRESS,
+    HEADERS,
+    RELIABLE,
+    Postroom,
+    body_of,
+    deposit,
+    ids,
+    never,
+    transaction,
+)
 
 FLAGS = HEADERS | RELIABLE
 
@@ -306,3 +316,28 @@ def test_a_bad_selector_is_refused_with_its_column() -> None:
     assert isinstance(moved, Moved)
     assert (moved.peer, moved.code) == (None, Code.BAD_FIELD)
     assert "column" in moved.detail
+
+
+def test_mailboxes_share_what_one_turn_may_look_at_and_none_waits_for_another(looks: list[int]) -> None:
+    first, second = Postroom(), Postroom()
+    for room in (first, second):
+        room.attach(selector="third")
+        stored(room, 1, SELECTED_MESSAGES_MAX)
+    sight = selection.Sight()
+    assert len(first.mailbox.pump(0, never, sight)) == SELECTED_MESSAGES_MAX // 3
+    assert second.mailbox.pump(0, never, sight) == []
+    assert looks == [SELECTED_MESSAGES_MAX, 1]
+    assert second.mailbox.next_delivery() == 0
+
+
+def test_looking_on_does_not_ask_about_transactions_in_every_turn() -> None:
+    stage = owned.Stage()
+    stage.office.on_prepare(owned.at(), stage.key, transaction(sends=[deposit(1)]), body_of(deposit(1)))
+    stage.commit()
+    stage.office.attach(owned.at(), owned.CONN, ("app", 1), Attach("orders", 1, 1000, "n = 900"))
+    stage.deposit(deposit(1, 900, flags=FLAGS), now=5)
+    stage.commit(5)
+    stage.courier.posted.clear()
+    while stage.office.next_deadline() == 5:
+        stage.fire()
+    assert len(stage.courier.posted) == 1
