@@ -121,9 +121,13 @@ BROWSED_HEAD_BYTES_MAX: Final = 32 * KIB
 """What one answer to Browse says about its messages: it must fit a frame's head."""
 
 SELECTED_MESSAGES_MAX: Final = 200
-"""Messages that one answer to Browse looks at with a selector; the client asks on."""
+"""Messages that one answer to Browse looks at with a selector (the client asks on), or a broker in one turn for
+consumers with selectors, counted for each selector (the next turn goes on)."""
 SELECTED_BYTES_MAX: Final = 128 * KIB
 """Bodies that it looks at, or one message. The worst selector over the worst headers takes some 20 ms for that."""
+
+SELECTORS_PER_MAILBOX_MAX: Final = 256
+"""Different selectors of one mailbox's consumers: every message is looked at with each of them."""
 
 SELECTORS_REMEMBERED_MAX: Final = 64
 """Selectors that a broker keeps compiled: the longest take 0.2 MB each."""
@@ -211,6 +215,10 @@ RESENT_AT_ONCE_MAX: Final = 64
 
 MAILBOX_WINDOW_BYTES: Final = 16 * MIB
 """Bodies an owner keeps in memory per mailbox; what lies behind is paged from the store."""
+
+STARVED_WINDOWS_MAX: Final = 4
+"""Windows that a mailbox may fill while its consumers wait, but what is in memory is delayed or matches no selector;
+what lies behind it on disk is not reached before some of it is consumed, and the mailbox's status says `starved`."""
 
 MAILBOX_VOLATILE_BYTES_MAX: Final = 64 * MIB
 """Express bodies an owner holds in memory for a mailbox nobody reads; above it sends are refused."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from causeway.core.mail.mailbox import TxId
 from causeway.core.messages import Deliver
 from causeway.types import VOLATILE_FROM, Flag
-from tests.unit.core.mail.postroom import TRANSACTIONAL
+from tests.unit.core.mail.postroom import EXPRESS, TRANSACTIONAL
 
 StreamKey = tuple[str, int]
 Identity = tuple[str, int, int]
@@ -35,10 +35,23 @@ class Message:
     deliveries: int = 0
     awaited: bool = True
     """Its sender wants to hear when it is settled."""
+    ready: int = 0
+    """Nobody gets it before."""
 
     @property
     def identity(self) -> Identity:
         return self.source, self.stream, self.id
+
+
+WANTS: dict[str, Callable[[Message], bool]] = {
+    "": lambda _: True,
+    "third": lambda message: message.stream != EXPRESS and message.id % 3 == 0,
+    "NOT third": lambda message: message.stream != EXPRESS and message.id % 3 > 0,
+    "n > 8": lambda message: message.stream != EXPRESS and message.id > 8,
+    "JMSPriority <> 4": lambda message: message.priority != 4,
+    "n < 0": lambda _: False,
+}
+"""Selectors, and what they mean. Express messages have no headers here."""
 
 
 @dataclass
@@ -67,6 +80,9 @@ class Oracle:
         """Per operation on its way: what it does to the durable book, and to memory when it arrives."""
         self.held: dict[int, Holder] = {}
         self.credit: dict[Holder, int] = {}
+        self.selectors: dict[Holder, str] = {}
+        self.divided = False
+        """Whether any consumer of this life chose: then a stream's order holds for each consumer, not among them."""
         self.unsafe: set[int] = set()
         """Stored after passing, not committed."""
         self.alias: dict[int, int] = {}
@@ -74,7 +90,7 @@ class Oracle:
         """Batches that pass, by their number, until every message is settled."""
         self.on_their_way: dict[int, InFlight] = {}
         """Stored batches that are not committed, with the numbers that are not in memory's book yet."""
-        self.highest: dict[StreamKey, int] = {}
+        self.highest: dict[tuple[StreamKey, Holder | None], int] = {}
         """The last id of each ordered stream that was delivered for the first time in this life."""
         self.once_locked: set[int] = set()
         self.buried = False
@@ -103,6 +119,8 @@ class Oracle:
         self.memory = copy.deepcopy(self.durable)
         self.held.clear()
         self.credit.clear()
+        self.selectors.clear()
+        self.divided = False
         self.unsafe.clear()
         self.alias.clear()
         self.passing.clear()
@@ -165,6 +183,7 @@ class Oracle:
             and number not in book.dead
             and number not in self.unsafe
             and not 0 < message.expires <= now
+            and message.ready <= now
         ]
 
     def visible(self, after: int, now: int) -> list[int]:
@@ -184,16 +203,34 @@ class Oracle:
             number = head.seq + at
             assert number in allowed, f"{number} is not to be delivered"
             message = self.memory.messages[number]
+            assert self.wants(holder, message), f"{number} is not what {holder} wants"
             assert message.identity == (head.source, head.stream, head.first + at)
             assert message.priority == head.priority
             assert message.deliveries == head.deliveries
             assert not message.deliveries or head.flags & Flag.REDELIVERED
-            if message.stream == TRANSACTIONAL and not message.deliveries and number not in self.once_locked:
+            ordered = message.stream == TRANSACTIONAL and not message.ready
+            if ordered and not message.deliveries and number not in self.once_locked:
                 key = (message.source, message.stream)
-                assert message.id > self.highest.get(key, 0), "an ordered stream is out of order"
-                self.highest[key] = message.id
+                for reader in (holder,) if self.divided else (holder, None):
+                    assert message.id > self.highest.get((key, reader), 0), "an ordered stream is out of order"
+                    self.highest[key, reader] = message.id
             self.held[number] = holder
         assert len(self.holds(holder)) <= self.credit[holder]
+
+    def wants(self, holder: Holder, message: Message) -> bool:
+        return WANTS[self.selectors.get(holder, "")](message)
+
+    def leave(self, holder: Holder) -> None:
+        """A consumer goes; one that takes its place begins anew."""
+        self.credit.pop(holder, None)
+        self.selectors.pop(holder, None)
+        self.highest = {key: high for key, high in self.highest.items() if key[1] != holder}
+
+    def missed(self, now: int) -> list[int]:
+        """Numbers that somebody with credit should have got by now."""
+        free = [one for one, credit in self.credit.items() if len(self.holds(one)) < credit]
+        messages = self.memory.messages
+        return [number for number in self.deliverable(now) if any(self.wants(one, messages[number]) for one in free)]
 
     def settle(self, numbers: Iterable[int]) -> list[int]:
         """Settle in memory; which numbers that ends."""

@@ -18,8 +18,8 @@ from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 from causeway.store.base import Row
 from causeway.types import VOLATILE_FROM
-from tests.property.mailbox_oracle import Book, Message, StreamKey
-from tests.property.mailbox_senders import DELIVERIES_MAX, PRIORITY, Senders, keys
+from tests.property.mailbox_oracle import WANTS, Book, Message, StreamKey
+from tests.property.mailbox_senders import DELIVERIES_MAX, FLAGS, PRIORITY, Senders, keys
 from tests.unit.core.mail.postroom import COMMITTED, EXPRESS, TRANSACTIONAL, body_of, deposit, scan, seen, transaction
 
 holders = st.sampled_from([(2, 1), (2, 1), (2, 2), (4, 1)])
@@ -40,13 +40,31 @@ class MailboxMachine(Senders):
         self.room.attach(*holder, credit)
         self.oracle.credit[holder] = credit
 
+    @rule(holder=holders, credit=st.integers(1, 12), selector=st.sampled_from(sorted(WANTS)))
+    def attach_anew(self, holder: tuple[int, int], credit: int, selector: str) -> None:
+        """As an owner does it for a consumer that begins anew, which may have another selector then."""
+        self.detach(holder)
+        self.room.attach(*holder, credit, selector)
+        self.oracle.credit[holder] = credit
+        if selector:
+            self.oracle.selectors[holder] = selector
+            self.oracle.divided = True
+
+    @rule(selector=st.sampled_from(sorted(WANTS)), credit=st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    def only_selectors(self, selector: str, credit: list[int]) -> None:
+        for at, holder in enumerate([(2, 1), (2, 2), (4, 1)]):
+            if at < len(credit):
+                self.attach_anew(holder, credit[at], selector or "third")
+            else:
+                self.detach(holder)
+
     @rule(holder=holders)
     def detach(self, holder: tuple[int, int]) -> None:
         before, numbers = len(self.room.operations), self.oracle.holds(holder)
         self.room.append(self.room.mailbox.detach(*holder))
         for number in numbers:
             self.oracle.count_return(number, 0)
-        self.oracle.credit.pop(holder, None)
+        self.oracle.leave(holder)
         self.operate(before, self.oracle.record(numbers))
 
     @rule(everything=st.booleans())
@@ -71,10 +89,10 @@ class MailboxMachine(Senders):
     def pass_through(self, key: StreamKey, counts: list[int]) -> None:
         """An online consumer, nothing stored: batches pass."""
         self.commit(100)
-        self.attach((2, 1), 12)
+        self.attach_anew((2, 1), 12, "")
         self.pump_all()
         for count in counts:
-            self.send_new(key, count, 0, "t")
+            self.send_new(key, count, (0, 0), "t")
             self.pump()
 
     @rule(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), alone=st.booleans())
@@ -84,20 +102,24 @@ class MailboxMachine(Senders):
             self.commit(100)
             self.detach((2, 2))
             self.detach((4, 1))
+            if (2, 1) in self.oracle.selectors:
+                self.detach((2, 1))
             self.attach((2, 1), 12)
-            self.send_express(1, 0)
+            self.send_express(1, 0, 0)
             self.pump_all()
         for count in counts:
             first, held = self.express_id, dict(self.oracle.held)
             head = deposit(first, count, stream=EXPRESS, priority=0, flags=0)
             relayed = self.room.relay(head)
             if relayed is None:
-                assert not alone or count > 12 - len(self.oracle.holds((2, 1))), "the short way should be open"
-                self.send_express(count, 0)
+                closed = count > 12 - len(self.oracle.holds((2, 1))) or self.room.mailbox.statistics().starved
+                assert closed or not alone, "the short way should be open"
+                self.send_express(count, 0, 0)
                 alone = False
                 continue
             conn, sent = relayed
-            assert not set(self.oracle.deliverable(self.room.now)), "it has overtaken something"
+            waiting = [self.oracle.memory.messages[n] for n in self.oracle.deliverable(self.room.now)]
+            assert all(message.ready for message in waiting), "it has overtaken something"
             self.hold_express(sent.seq, list(range(first, first + count)), awaited=False)
             self.express_id += count
             self.oracle.delivered(conn, sent, self.room.now)
@@ -170,13 +192,14 @@ class MailboxMachine(Senders):
             self.room.page(200)
             more = self.pump()
             heads += more
-            due = self.room.mailbox.next_expiry()
-            if not more and not self.room.page(200) and (due is None or due > self.room.now):
+            due, again = self.room.mailbox.next_expiry(), self.room.mailbox.next_delivery()
+            busy = any(one is not None and one <= self.room.now for one in (due, again))
+            if not more and not busy and not self.room.page(200):
                 break
         else:
             raise AssertionError("deliveries never end")
-        if any(len(self.oracle.holds(one)) < credit for one, credit in self.oracle.credit.items()):
-            assert self.oracle.deliverable(self.room.now) == []
+        if not self.room.mailbox.statistics().starved:
+            assert self.oracle.missed(self.room.now) == []
         return heads
 
     @rule()
@@ -299,12 +322,12 @@ class MailboxMachine(Senders):
         self.operate(before, self.oracle.record(named))
 
     # Transactions ----------------------------------------------------------------------------------------------
-    @rule(data=st.data(), count=st.integers(0, 3))
-    def prepare(self, data: st.DataObject, count: int) -> None:
+    @rule(data=st.data(), count=st.integers(0, 3), delay=st.sampled_from([0, 15]))
+    def prepare(self, data: st.DataObject, count: int, delay: int) -> None:
         oracle, room = self.oracle, self.room
         numbers = self.some_numbers(data, known_only=data.draw(st.sampled_from([True, True, False])))
         first = self.sent_in_transactions
-        sends = [deposit(first, count, stream=COMMITTED, flags=3)] if count else []
+        sends = [deposit(first, count, stream=COMMITTED, flags=FLAGS, delay=delay)] if count else []
         part = transaction(self.transactions + 1, sends=sends, settles=[(numbers[0], numbers[-1])] if numbers else [])
         resolved = [oracle.resolve(number) for number in numbers]
         taken = oracle.memory.locked() | oracle.memory.dead
@@ -322,7 +345,8 @@ class MailboxMachine(Senders):
         self.transactions += 1
         self.sent_in_transactions += count
         txid = TxId("a", 1, self.transactions, 1)
-        held = ([Message("a", COMMITTED, first + n, 4, 0) for n in range(count)], resolved)
+        ready = room.now + delay if delay else 0
+        held = ([Message("a", COMMITTED, first + n, 4, 0, ready=ready) for n in range(count)], resolved)
         oracle.memory.prepared[txid] = held
         oracle.once_locked.update(resolved)
         self.operate(before, lambda book: book.prepared.update({txid: (held[0], list(held[1]))}))
@@ -383,12 +407,14 @@ class MailboxMachine(Senders):
         """Heal everything: one patient consumer gets all that is left, in order, and nothing else."""
         if not hasattr(self, "room"):
             return
+        self.sight.stop()
         self.store_passing()
         for holder in list(self.oracle.credit):
             self.detach(holder)
         self.commit(1 << 30)
         while self.oracle.memory.prepared:
             self.decide(False)
+        self.room.now += 15
         self.attach((8, 1), CREDIT_MAX)
         self.room.attach(8, 1, CREDIT_MAX)
         self.oracle.credit[8, 1] = CREDIT_MAX

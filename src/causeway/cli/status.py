@@ -28,8 +28,9 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     prints one object:
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch",
-    "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled"), "root" ("epoch",
-    "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several), "healthy".
+    "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"), "root"
+    ("epoch", "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several),
+    "healthy".
     """
     view = asyncio.run(_gather(url, data))
     if as_json:

@@ -74,6 +74,8 @@ class MailboxLine(msgspec.Struct, kw_only=True):
     """Who reads it now."""
     unsettled: int = 0
     """Messages in their hands."""
+    starved: bool = False
+    """They wait, but its memory is full of messages that are delayed or that no selector wants; more lie on disk."""
 
 
 class ClusterView(msgspec.Struct, kw_only=True):
@@ -184,4 +186,5 @@ def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, An
         volatile=int(depth.get("volatile", 0)),
         consumers=int(depth.get("consumers", 0)),
         unsettled=int(depth.get("unsettled", 0)),
+        starved=bool(depth.get("starved")),
     )

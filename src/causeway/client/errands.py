@@ -165,6 +165,8 @@ class Errands:
         for errand in list(self._all.values()):
             if errand.link is not link or errand.mailbox != moved.mailbox or not errand.asked:
                 continue
+            if errand.answered and moved.code in ONE_REQUEST:
+                continue  # said to another one that asked for the same mailbox over the same link
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
             if errand.answered and (here or moved.code in ONE_REQUEST):
                 continue  # said to somebody who asked where it is: here, as we know; or who was refused

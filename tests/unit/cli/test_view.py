@@ -21,7 +21,7 @@ def _report(
         "peers": ["x", "y"],
         "leaves": 2,
         "groups": groups or [],
-        "mailboxes": [{"name": "billing", "stored": 7, "volatile": 1, "consumers": 2, "unsettled": 3}],
+        "mailboxes": [{"name": "billing", "stored": 7, "volatile": 1, "consumers": 2, "unsettled": 3, "starved": True}],
         "outbox": {"batches": 1, "bytes": 99},
         "deposits": deposits,
         "root": {"epoch": 1, "owner": "a", "members": ["a"]},
@@ -39,7 +39,7 @@ def test_merge_takes_a_mailbox_from_its_owner() -> None:
     ]
     [line] = merge([], reports).mailboxes
     assert (line.owner, line.epoch, line.serving) == ("a", 4, True)
-    assert (line.stored, line.volatile, line.consumers, line.unsettled) == (7, 1, 2, 3)
+    assert (line.stored, line.volatile, line.consumers, line.unsettled, line.starved) == (7, 1, 2, 3, True)
 
 
 def test_merge_believes_the_later_epoch_over_a_fenced_owner() -> None:

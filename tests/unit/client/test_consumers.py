@@ -7,7 +7,7 @@ import pytest
 from causeway.client.late import LATE
 from causeway.client.outcomes import ConsumerAttached, MessagesArrived
 from causeway.core.messages import Attach, Attached, Deliver, Detach, Moved, Return, Settle, Settled
-from causeway.errors import Code, ConfigError
+from causeway.errors import Code, ConfigError, Refused
 from causeway.types import MILLISECOND, SECOND, VOLATILE_FROM
 from tests.unit.client.stage import Stage, peer
 
@@ -90,6 +90,31 @@ def test_unanswered_attach_is_repeated(stage: Stage, home: str) -> None:
         stage.sleep(1 * SECOND)
         stage.receive(home, Attached("other", 99))
     assert len(stage.said(Attach, home)) == 2
+
+
+def test_consumer_says_what_it_selects_and_that_it_is_to_be_alone(stage: Stage, home: str) -> None:
+    consumer = stage.session.attach("orders", 10, selector="n > 1", exclusive=True)
+    stage.turn()
+    assert stage.said(Attach, home) == [Attach("orders", consumer.number, 10, "n > 1", True)]
+
+
+@pytest.mark.parametrize("selector", ["n >", "", 7])
+def test_bad_selector_is_refused_at_once(stage: Stage, selector: str) -> None:
+    with pytest.raises(ConfigError, match="selector"):
+        stage.session.attach("orders", 10, selector=selector)
+    assert stage.said(Attach) == []
+
+
+def test_a_refused_consumer_does_not_unsettle_the_one_that_keeps_it_out(stage: Stage, home: str) -> None:
+    first = stage.consume(home, "orders")
+    second = stage.session.attach("orders", 10)
+    stage.turn()
+    stage.receive(home, Moved("orders", None, Code.IN_USE, "'app' (incarnation 1) consumes from this mailbox alone"))
+    assert first.answered
+    assert not second.answered
+    assert isinstance(second.error, Refused)
+    assert second.error.code == Code.IN_USE
+    assert [head.consumer for head in stage.said(Detach, home)] == [second.number]
 
 
 @pytest.mark.parametrize(("mailbox", "credit"), [("", 1), ("x" * 300, 1), ("orders", 0), ("orders", 10**9)])

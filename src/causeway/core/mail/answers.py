@@ -117,6 +117,8 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     prepared: int
     oldest: Instant | None
     """When the oldest message in memory arrived."""
+    starved: bool = False
+    """A consumer waits, but memory is full of what nobody may get yet or nobody wants: the rest stays on disk."""
 
 
 def piece_of(part: BatchPart) -> Piece:

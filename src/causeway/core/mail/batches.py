@@ -1,16 +1,14 @@
 """Batches in memory: each is tiled by parts, and a part is a run of messages with one fate.
 
-Owns: parts, the shelf that finds a batch by a message's number, the lanes that say what is delivered next.
-Must not know: consumers' credit, rows, streams, time.
+Owns: parts, and the shelf that finds a batch by a message's number.
+Must not know: what is delivered next, consumers' credit, rows, streams, time.
 
 The usual batch has one part from arrival to settlement; nothing here is done per message.
 """
 
 from __future__ import annotations
 
-import heapq
 from bisect import bisect_right, insort
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -32,7 +30,9 @@ DONE: Final = 16
 """Settled (or a duplicate, or expired)."""
 UNSAFE: Final = 32
 """Would be ready, but its number is not committed yet."""
-OPEN: Final = READY | HELD | UNSAFE
+DELAYED: Final = 64
+"""Would be ready, but its time has not come."""
+OPEN: Final = READY | HELD | UNSAFE | DELAYED
 """What a consumer may settle."""
 
 PRIORITY_COUNT: Final = 10
@@ -57,8 +57,13 @@ class BatchPart:
 
     @property
     def key(self) -> int:
-        """Its place in the order of delivery; unique."""
+        """Its place in the order of delivery within its priority; unique."""
         return self.batch.rank << 32 | self.start
+
+    @property
+    def order(self) -> int:
+        """Its place in the order of delivery, before all that is greater."""
+        return PRIORITY_COUNT - self.batch.info.priority << 96 | self.batch.rank << 32 | self.start
 
     @property
     def count(self) -> int:
@@ -72,6 +77,7 @@ class Batch:
     __slots__ = (
         "alias",
         "count",
+        "delayed",
         "info",
         "marked",
         "open",
@@ -102,6 +108,8 @@ class Batch:
         """Has a row of marks."""
         self.timed = False
         """Has an entry among the expiries."""
+        self.delayed = False
+        """Its time has not come."""
         self.alias = -1
         """Its number while it was passing; a consumer may still know it by that."""
 
@@ -269,95 +277,3 @@ class Shelf:
             if batch is not None and number + batch.count > first:
                 yield number, batch
             at += 1
-
-
-class _Lane:
-    """Parts of one priority: new ones in the order they came, and those that came back."""
-
-    __slots__ = ("back", "fresh")
-
-    def __init__(self) -> None:
-        self.fresh: deque[BatchPart] = deque()
-        self.back: list[tuple[int, BatchPart]] = []
-
-
-class Lanes:
-    """What is delivered next: the highest priority first, within it the order of arrival, also for what came back."""
-
-    __slots__ = ("_filled", "_lanes", "_mask", "_stale", "count")
-
-    def __init__(self, *, flat: bool = False) -> None:
-        self._mask = 0 if flat else 15
-        """Flat lanes know one priority: what has a place in a later order must keep it."""
-        self._lanes = [_Lane() for _ in range(PRIORITY_COUNT)]
-        self._filled = 0
-        """Bit p is set when the lane of priority p may have entries."""
-        self._stale = 0
-        self.count = 0
-        """Messages in READY parts."""
-
-    def append(self, part: BatchPart) -> None:
-        """A part behind all others of its priority."""
-        part.queued = True
-        self.count += part.stop - part.start
-        priority = part.batch.info.priority & self._mask
-        self._filled |= 1 << priority
-        self._lanes[priority].fresh.append(part)
-
-    def put_back(self, part: BatchPart) -> None:
-        """A part that became ready again."""
-        self.count += part.stop - part.start
-        self.requeue(part)
-
-    def requeue(self, part: BatchPart) -> None:
-        """An entry for a READY part that is counted already."""
-        if part.queued:
-            self._stale -= 1
-            return
-        part.queued = True
-        priority = part.batch.info.priority & self._mask
-        self._filled |= 1 << priority
-        heapq.heappush(self._lanes[priority].back, (part.key, part))
-
-    def leave(self, part: BatchPart) -> None:
-        """A READY part stops being ready without having been taken."""
-        self.count -= part.stop - part.start
-        if part.queued:
-            self._stale += 1
-
-    def take(self) -> BatchPart | None:
-        """The next READY part, without its entry; it still counts until it leaves."""
-        while self._filled:
-            priority = self._filled.bit_length() - 1
-            lane = self._lanes[priority]
-            fresh, back = lane.fresh, lane.back
-            while fresh or back:
-                if back and (not fresh or back[0][0] < fresh[0].key):
-                    part = heapq.heappop(back)[1]
-                else:
-                    part = fresh.popleft()
-                part.queued = False
-                if part.state == READY:
-                    return part
-                self._stale -= 1
-            self._filled ^= 1 << priority
-        return None
-
-    def waiting(self, priority: int) -> int:
-        """Entries of one priority."""
-        lane = self._lanes[priority & self._mask]
-        return len(lane.fresh) + len(lane.back)
-
-    def purge(self) -> None:
-        """Drop stale entries when they are most of all, so that settled bodies are not kept alive by them."""
-        if self._stale <= _PURGE_MIN:
-            return
-        if self._stale * 2 < sum(len(lane.fresh) + len(lane.back) for lane in self._lanes):
-            return
-        for lane in self._lanes:
-            for part in (*lane.fresh, *(part for _, part in lane.back)):
-                part.queued = part.state == READY
-            lane.fresh = deque(part for part in lane.fresh if part.queued)
-            lane.back = [entry for entry in lane.back if entry[1].queued]
-            heapq.heapify(lane.back)
-        self._stale = 0

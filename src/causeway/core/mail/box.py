@@ -37,6 +37,8 @@ class Box:
     """Delivery confirmations for this application, until it is back."""
     deciding: dict[TxId, None] = field(default_factory=dict)
     """Transactions whose outcome is on its way to the copies: not done before it is there."""
+    ask_after: Instant = 0
+    """When to ask again how transactions in doubt ended."""
     unread: Instant = 0
     """Since when nobody reads it; kept for private mailboxes."""
     loading: int = 0
@@ -72,11 +74,15 @@ class Box:
         self.done[ticket] = (seq, both)
 
     def due(self, patience: Duration) -> Instant | None:
-        """When something expires, or has passed unsettled for longer than `patience`."""
-        due, since, sweep = self.mailbox.next_expiry(), self.mailbox.passing(), self.sweep_due()
-        if since is not None and (due is None or since + patience < due):
-            due = since + patience
-        return sweep if due is None or (sweep is not None and sweep < due) else due
+        """When something expires or is to be delivered, or has passed unsettled for longer than `patience`."""
+        since = self.mailbox.passing()
+        dues = (
+            self.mailbox.next_expiry(),
+            self.mailbox.next_delivery(),
+            self.sweep_due(),
+            None if since is None else since + patience,
+        )
+        return min((due for due in dues if due is not None), default=None)
 
     def sweep_due(self) -> Instant | None:
         """When to look for what has expired on disk."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from causeway.core.mail.backlog import Read
-from causeway.core.mail.batches import DONE, READY, Batch
+from causeway.core.mail.batches import DELAYED, DONE, READY, Batch
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
@@ -131,7 +131,7 @@ def _shown(batches: Iterable[Batch], question: BrowseRange, now: Instant) -> lis
     left = question.limit
     for batch in batches:
         seq = batch.info.seq
-        hidden = DONE | (READY if 0 < batch.info.expires <= now else 0)
+        hidden = DONE | (READY | DELAYED if 0 < batch.info.expires <= now else 0)
         for part in batch.parts:
             start = max(part.start, question.after + 1 - seq)
             stop = min(part.stop, start + left)

@@ -1,28 +1,43 @@
 """Competing consumers of one mailbox: their credit, what they hold, whose turn it is.
 
-Owns: fairness (least recently served first). Must not know: what a message is, beyond a key and a count.
+Owns: fairness (least recently served first), who may consume beside whom.
+Must not know: what a message is, beyond a key and a count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from causeway.limits import CREDIT_MAX
+from causeway.errors import Code
+from causeway.limits import CREDIT_MAX, SELECTORS_PER_MAILBOX_MAX
 
 if TYPE_CHECKING:
     from causeway.core.mail.batches import BatchPart
 
 
+class Terms(NamedTuple):
+    """What a consumer asked for, beside credit."""
+
+    selector: str = ""
+    """Only messages that it matches; empty for all."""
+    exclusive: bool = False
+    """No consumer beside this one."""
+    client: tuple[str, int] = ("", 0)
+    """Whose it is: name and incarnation."""
+
+
 class Consumer:
     """One consumer on one connection."""
 
-    __slots__ = ("conn", "credit", "held", "id", "served", "unsettled")
+    __slots__ = ("conn", "credit", "held", "id", "selector", "served", "terms", "unsettled")
 
-    def __init__(self, conn: int, consumer: int, credit: int) -> None:
+    def __init__(self, conn: int, consumer: int, credit: int, terms: Terms) -> None:
         self.conn = conn
         self.id = consumer
         self.credit = credit
+        self.terms = terms
+        self.selector = terms.selector
         self.unsettled = 0
         """Messages it holds; never more than its credit."""
         self.held: dict[int, BatchPart] = {}
@@ -34,16 +49,24 @@ class Consumer:
         return self.credit - self.unsettled
 
 
+ANYTHING = Terms()
+
+
 class Consumers:
     """All consumers of a mailbox."""
 
-    __slots__ = ("_all", "_tick", "sole")
+    __slots__ = ("_all", "_exclusive", "_tick", "selective", "selectors", "sole")
 
     def __init__(self) -> None:
         self._all: dict[tuple[int, int], Consumer] = {}
         self._tick = 0
         self.sole: Consumer | None = None
-        """The one consumer, if there is exactly one."""
+        """The one consumer, if there is exactly one, and it takes everything."""
+        self.selectors: dict[str, int] = {}
+        """How many have each selector; those that take everything have the empty one."""
+        self.selective = False
+        """Whether any of them has a selector."""
+        self._exclusive = 0
 
     def __len__(self) -> int:
         return len(self._all)
@@ -56,24 +79,58 @@ class Consumers:
         """The consumer, if it is attached."""
         return self._all.get((conn, consumer))
 
-    def attach(self, conn: int, consumer: int, credit: int) -> None:
+    def attach(self, conn: int, consumer: int, credit: int, terms: Terms = ANYTHING) -> None:
         """A new consumer, or another credit for a known one."""
         credit = min(max(credit, 0), CREDIT_MAX)
         known = self._all.get((conn, consumer))
         if known is None:
-            self._all[conn, consumer] = Consumer(conn, consumer, credit)
-            self._find_sole()
+            self._all[conn, consumer] = Consumer(conn, consumer, credit, terms)
+            self._count(terms, 1)
         else:
             known.credit = credit
 
     def remove(self, conn: int, consumer: int) -> Consumer | None:
         """Take a consumer off the list."""
         found = self._all.pop((conn, consumer), None)
-        self._find_sole()
+        if found is not None:
+            self._count(found.terms, -1)
         return found
 
-    def _find_sole(self) -> None:
-        self.sole = next(iter(self._all.values())) if len(self._all) == 1 else None
+    def _count(self, terms: Terms, by: int) -> None:
+        self._exclusive += by * terms.exclusive
+        count = self.selectors.pop(terms.selector, 0) + by
+        if count:
+            self.selectors[terms.selector] = count
+        self.selective = any(self.selectors)
+        self.sole = next(iter(self._all.values())) if len(self._all) == 1 and not self.selective else None
+
+    # Who may be here -------------------------------------------------------------------------------------------
+    def refusal(self, conn: int, consumer: int, terms: Terms) -> tuple[Code, str] | None:
+        """Why one more consumer cannot be here."""
+        leaving = [(conn, consumer), *((one.conn, one.id) for one in self.former(conn, terms))]
+        for one in self._all.values() if self._exclusive or terms.exclusive else ():
+            if (one.terms.exclusive or terms.exclusive) and (one.conn, one.id) not in leaving:
+                name, incarnation = one.terms.client
+                how = "alone" if one.terms.exclusive else "already, and this consumer is to be the only one"
+                return Code.IN_USE, f"{name!r} (incarnation {incarnation}) consumes from this mailbox {how}"
+        texts = len(self.selectors)
+        if terms.selector and terms.selector not in self.selectors and texts >= SELECTORS_PER_MAILBOX_MAX:
+            detail = f"selector: the consumers of this mailbox have {texts} different ones, the limit; use one of them"
+            return Code.OVERLOADED, detail
+        return None
+
+    def former(self, conn: int, terms: Terms) -> list[Consumer]:
+        """Consumers of the same client over another connection that end when it attaches over this one.
+
+        Only if either is exclusive: the client has lost the other connection before we have.
+        """
+        if not (self._exclusive or terms.exclusive):
+            return []
+        return [
+            one
+            for one in self._all.values()
+            if one.conn != conn and one.terms.client == terms.client and (one.terms.exclusive or terms.exclusive)
+        ]
 
     def of_conn(self, conn: int) -> list[int]:
         """The consumers of a connection."""
@@ -82,6 +139,12 @@ class Consumers:
     def has_room(self) -> bool:
         """Whether anybody takes a message."""
         return any(consumer.unsettled < consumer.credit for consumer in self._all.values())
+
+    def takes_anything(self) -> bool:
+        """Whether anybody takes a message, whatever it says."""
+        if not self.selective:
+            return self.has_room()
+        return any(one.unsettled < one.credit and not one.selector for one in self._all.values())
 
     def unsettled(self) -> int:
         """Messages with consumers."""

@@ -6,34 +6,35 @@ Must not know: duplicates, whose turn it is, transactions (beyond a lock).
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 
-from causeway.core.mail.answers import Piece, piece_of
+from causeway.core.mail.answers import piece_of
 from causeway.core.mail.backlog import Backlog
-from causeway.core.mail.batches import DEAD, DONE, HELD, LOCKED, OPEN, READY, UNSAFE, Batch, BatchPart, Lanes, Shelf
+from causeway.core.mail.batches import (
+    DEAD,
+    DELAYED,
+    DONE,
+    HELD,
+    LOCKED,
+    OPEN,
+    READY,
+    UNSAFE,
+    Batch,
+    BatchPart,
+    Shelf,
+)
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.graves import Graves, beyond
+from causeway.core.mail.lanes import Lanes
 from causeway.core.mail.reading import read_batch
 from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
+from causeway.core.mail.tally import Tally
+from causeway.core.mail.timers import Timers
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import VOLATILE_FROM, Flag, Instant, Span
 
 _REPORTED_STORED = int(Flag.CONFIRM)
 _REPORTED_VOLATILE = int(Flag.CONFIRM | Flag.RELIABLE)
-_PURGE_MIN = 64
-
-
-class Tally:
-    """What one operation changed, until its rows are written."""
-
-    __slots__ = ("pieces", "touched", "writes")
-
-    def __init__(self) -> None:
-        self.touched: dict[int, Batch] = {}
-        """By rank."""
-        self.pieces: list[Piece] = []
-        self.writes: list[Write] = []
 
 
 class Contents:
@@ -42,13 +43,14 @@ class Contents:
     __slots__ = (
         "_chores",
         "_expiries",
+        "_flat",
         "_group",
         "_rank",
-        "_timers_dead",
         "_window_bytes",
         "backlog",
         "bytes",
         "count",
+        "delays",
         "graves",
         "lanes",
         "memory_bytes",
@@ -61,14 +63,17 @@ class Contents:
     def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False) -> None:
         self._group = group
         self._window_bytes = window_bytes
+        self._flat = flat
+        """Whether it is handed on as it comes: then priority and delay are seen to where it arrives."""
         self._rank = 0
-        self._expiries: list[tuple[Instant, int, Batch]] = []
-        self._timers_dead = 0
+        self._expiries = Timers()
         self._chores: list[Write] = []
         """Rows found useless or misplaced; they go out with the next operation."""
         self.stored = Shelf()
         self.volatile = Shelf()
         self.lanes = Lanes(flat=flat)
+        self.delays = Timers()
+        """Batches whose time has not come."""
         self.backlog = Backlog()
         self.graves = Graves(group)
         self.count = 0
@@ -130,14 +135,6 @@ class Contents:
         self.volatile_count += batch.open
         self.volatile_bytes += len(batch.info.body)
 
-    def hold_for(self, batch: Batch, consumer: Consumer) -> None:
-        """A batch that is only in memory, and with a consumer already."""
-        (part,) = batch.parts
-        part.state, part.holder = HELD, consumer
-        self.hold(batch)
-        consumer.unsettled += part.count
-        consumer.held[part.key] = part
-
     def keep(self, batch: Batch, info: StoredBatch) -> None:
         """A batch so far only in memory is stored under another number; it is not handed out until that commits."""
         size = len(info.body)
@@ -171,6 +168,8 @@ class Contents:
     def _enter(self, batch: Batch) -> None:
         self._rank += 1
         batch.rank = self._rank
+        if batch.info.ready and not self._flat:
+            self._delay(batch)
         for part in batch.parts:
             if part.state == READY:
                 self.lanes.append(part)
@@ -268,10 +267,13 @@ class Contents:
         if not batch.safe:
             part.state = UNSAFE
             return
-        part.state = READY
-        self.lanes.put_back(part)
         if batch.info.expires:
             self._set_timer(batch)
+        if batch.delayed:
+            part.state = DELAYED
+            return
+        part.state = READY
+        self.lanes.put_back(part)
 
     def _unhold(self, part: BatchPart) -> None:
         holder = part.holder
@@ -302,16 +304,28 @@ class Contents:
             tally.pieces.append(piece_of(part))
 
     # Time ------------------------------------------------------------------------------------------------------
-    def expire(self, now: Instant, tally: Tally) -> None:
-        """Settle what is ready and has outlived its time; every part of it goes to the tally's pieces."""
-        while self._expiries and self._expiries[0][0] <= now:
-            batch = heapq.heappop(self._expiries)[2]
-            batch.timed = False
-            if batch.open == 0:
-                self._timers_dead -= 1
-                continue
+    def _delay(self, batch: Batch) -> None:
+        """A new batch waits for its time, in its place. That it has passed is found out by `release`."""
+        batch.delayed = True
+        self.delays.set(batch.info.ready, batch)
+        for part in batch.parts:
+            if part.state == READY:
+                part.state = DELAYED
+
+    def release(self, now: Instant) -> None:
+        """What was delayed and whose time has come is ready."""
+        while (batch := self.delays.pop_due(now)) is not None:
+            batch.delayed = False
             for part in batch.parts:
-                if part.state == READY:
+                if part.state == DELAYED:
+                    self._make_ready(part)
+
+    def expire(self, now: Instant, tally: Tally) -> None:
+        """Settle what waits and has outlived its time; every part of it goes to the tally's pieces."""
+        while (batch := self._expiries.pop_due(now)) is not None:
+            batch.timed = False
+            for part in batch.parts:
+                if part.state & (READY | DELAYED):
                     reported = len(tally.pieces)
                     self._finish(part, tally)
                     if len(tally.pieces) == reported:
@@ -319,23 +333,17 @@ class Contents:
 
     @property
     def timed(self) -> bool:
-        """Whether something expires, in memory or on disk, or rows wait to be tidied."""
-        return bool(self._expiries or self._chores or self.backlog.stretches.due is not None)
+        """Whether something expires, in memory or on disk, or is delayed, or rows wait to be tidied."""
+        return bool(self._expiries or self._chores or self.delays or self.backlog.stretches.due is not None)
 
     def next_expiry(self) -> Instant | None:
         """When `expire` has something to do; 0 when it has leftover rows to hand out."""
-        if self._chores:
-            return 0
-        expiries = self._expiries
-        while expiries and expiries[0][2].open == 0:
-            heapq.heappop(expiries)[2].timed = False
-            self._timers_dead -= 1
-        return expiries[0][0] if expiries else None
+        return 0 if self._chores else self._expiries.next()
 
     def _set_timer(self, batch: Batch) -> None:
         if not batch.timed:
             batch.timed = True
-            heapq.heappush(self._expiries, (batch.info.expires, batch.rank, batch))
+            self._expiries.set(batch.info.expires, batch)
 
     # Writing ---------------------------------------------------------------------------------------------------
     def flush(self, tally: Tally) -> list[Write]:
@@ -387,8 +395,6 @@ class Contents:
             self.volatile.remove(batch.alias)
         batch.parts.clear()  # breaks the cycle between batch and parts
         if batch.timed:
-            self._timers_dead += 1
-            if self._timers_dead > _PURGE_MIN and self._timers_dead * 2 > len(self._expiries):
-                self._expiries = [entry for entry in self._expiries if entry[2].open]
-                heapq.heapify(self._expiries)
-                self._timers_dead = 0
+            self._expiries.end()
+        if batch.delayed:
+            self.delays.end()

@@ -122,7 +122,7 @@ class Counter:
         if self._courier.is_waiting(key):
             return False
         if head.interest is None:
-            return self._office.attach(turn, conn, client[0], head)
+            return self._office.attach(turn, conn, client, head)
         if self._groups.serving(key):
             self._office.topics.subscribe(turn, conn, head)
             return True

@@ -108,6 +108,8 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
         return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
     if part.published is not None and (fault := published_fault(part.dest, part.published)) is not None:
         return fault
+    if not 0 <= part.delay <= TTL_NS_MAX:
+        return f"delay={part.delay}: must lie in 0..{TTL_NS_MAX} ns; 0 means at once"
     if len(body) > OPERATION_BYTES_MAX:
         return f"body: {len(body)} bytes; at most {OPERATION_BYTES_MAX} are allowed at once"
     if not bodies.check(body, part.count):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from causeway.core.mail.batches import Batch
+from causeway.core.mail.batches import HELD, Batch
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.rows import StoredBatch
@@ -71,10 +71,13 @@ class Flights:
             self._end(flight)
             d = flight.deposit
             whose = (d.source, d.incarnation, d.stream, d.first, d.count, d.flags, d.priority)
-            batch = Batch(
-                StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body, 0, 0, d.published), stored=False
-            )
-            contents.hold_for(batch, flight.consumer)
+            info = StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body, published=d.published)
+            batch = Batch(info, stored=False)
+            (part,) = batch.parts
+            part.state, part.holder = HELD, flight.consumer
+            contents.hold(batch)
+            flight.consumer.unsettled += part.count
+            flight.consumer.held[part.key] = part
 
     def _end(self, flight: Flight) -> None:
         flight.consumer.unsettled -= flight.count

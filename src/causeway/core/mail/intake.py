@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import Admission, Verdict
 from causeway.core.mail.batches import DONE, READY, Batch
@@ -166,7 +168,8 @@ class Intake:
                 send.body,
                 count_before,
                 bytes_before,
-                send.published,
+                ready=send.ready,
+                published=send.published,
             )
             batch = Batch(info, stored=True, stream=stream)
             _strike(batch, stream)
@@ -282,7 +285,8 @@ class Intake:
             cut(body, deposit.count, skip, deposit.count) if skip else body,
             count_before if stored else 0,
             bytes_before if stored else 0,
-            published_from(deposit.published, skip),
+            ready=now + deposit.delay if deposit.delay > 0 else 0,
+            published=published_from(deposit.published, skip),
         )
         batch = Batch(info, stored=stored, stream=stream)
         if info.first <= stream.ids.high:
@@ -353,23 +357,7 @@ class Intake:
         assert stream is not None
         old = batch.info
         count_before, bytes_before = self._ever
-        info = StoredBatch(
-            seq,
-            old.source,
-            old.incarnation,
-            old.stream,
-            old.first,
-            old.count,
-            old.flags,
-            old.priority,
-            old.expires,
-            old.at,
-            old.origin,
-            old.body,
-            count_before,
-            bytes_before,
-            old.published,
-        )
+        info = msgspec.structs.replace(old, seq=seq, count_before=count_before, bytes_before=bytes_before)
         self._contents.keep(batch, info)
         writes = self._enter(batch, stream)
         stream.pending.pop(old.seq, None)

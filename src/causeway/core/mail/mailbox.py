@@ -28,16 +28,19 @@ from causeway.core.mail.answers import (
 )
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, DONE, HELD, LOCKED, OPEN, READY
 from causeway.core.mail.browser import Browser
-from causeway.core.mail.consumers import Consumers
-from causeway.core.mail.contents import Contents, Tally
+from causeway.core.mail.consumers import ANYTHING, Consumers, Terms
+from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.pump import Handed, hand_over, pump
+from causeway.core.mail.pump import Handed, hand_over, pump, pump_selected
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
+from causeway.core.mail.selection import Selection, Sight
 from causeway.core.mail.sweeper import Sweeper
+from causeway.core.mail.tally import Tally
 from causeway.core.messages import Deliver, Deposit
+from causeway.limits import STARVED_WINDOWS_MAX
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
 from causeway.topics import is_item
@@ -63,11 +66,12 @@ class Mailbox:
 
     __slots__ = (
         "_browser",
-        "_consumers",
         "_contents",
         "_flights",
         "_intake",
         "_participant",
+        "_selection",
+        "audience",
         "config",
         "is_item",
         "key",
@@ -84,7 +88,9 @@ class Mailbox:
         self._contents = Contents(key, config.window_bytes, flat=self.is_item)
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
-        self._consumers = Consumers()
+        self.audience = Consumers()
+        """Its consumers; `attach` and `detach` change them."""
+        self._selection = Selection(self._contents.lanes)
         self._flights = Flights(self._contents)
         self._browser = Browser(self._contents, self._intake, self._participant)
         self.sweeper = Sweeper(key, self._contents, self._intake, self._browser)
@@ -129,11 +135,21 @@ class Mailbox:
         if not contents.backlog.is_open:
             return None
         drained = contents.memory_bytes * 2 < self.config.window_bytes
-        # Consumers may hold the whole window unsettled and wait for more: then memory goes up to their credit.
-        starved = contents.lanes.count == 0 and self._consumers.has_room()
-        if not drained and not starved:
+        if not drained and (not self._is_starved() or self._is_overgrown()):
             return None
         return contents.backlog.ask(next(iter(self._intake.pending), None))
+
+    def _is_starved(self) -> bool:
+        """Whether a consumer has credit for which nothing in memory is left, if only because others hold it all."""
+        if self.audience.selective:
+            return self._selection.is_starved
+        return self._contents.lanes.count == 0 and self.audience.has_room()
+
+    def _is_overgrown(self) -> bool:
+        """Whether what nobody may get yet has filled our memory; what consumers hold may take more, by their credit."""
+        contents, parked = self._contents, self._selection.parked_bytes
+        limit = STARVED_WINDOWS_MAX * self.config.window_bytes
+        return bool(contents.delays or parked) and contents.memory_bytes + parked >= limit
 
     def page_in(self, rows: Sequence[Row], next: bytes | None) -> list[StoredBatch]:  # noqa: A002
         """Take the rows found; `next` is where the page ended, None when the range did.
@@ -203,12 +219,13 @@ class Mailbox:
 
         Answers the connection and the head to send, None when it must go the ordinary way.
         """
-        consumer, contents, count = self._consumers.sole, self._contents, deposit.count
+        consumer, contents, count = self.audience.sole, self._contents, deposit.count
         if (
             consumer is None
             or self.is_item
             or deposit.flags
             or deposit.ttl
+            or deposit.delay
             or consumer.unsettled + count > consumer.credit
             or contents.lanes.count
             or contents.backlog.is_open
@@ -220,9 +237,8 @@ class Mailbox:
             return None
         self._flights.begin(number, Flight(count, consumer, deposit, body, now))
         whose = (deposit.source, deposit.incarnation, deposit.stream, deposit.first)
-        return consumer.conn, Deliver(
-            self.name, consumer.id, number, *whose, count, 0, deposit.priority, 0, published=deposit.published
-        )
+        how = (count, 0, deposit.priority, 0, now)
+        return consumer.conn, Deliver(self.name, consumer.id, number, *whose, *how, published=deposit.published)
 
     def can_pass(self) -> bool:
         """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
@@ -231,7 +247,7 @@ class Mailbox:
             contents.lanes.count == 0
             and not self._intake.pending
             and not contents.backlog.is_open
-            and self._consumers.has_room()
+            and self.audience.takes_anything()
             and not self.is_item
         )
 
@@ -251,35 +267,42 @@ class Mailbox:
         return self._intake.store_passed(batch, seq)
 
     # Consuming -------------------------------------------------------------------------------------------------
-    def attach(self, conn: int, consumer: int, credit: int, now: Instant) -> None:
+    def attach(self, conn: int, consumer: int, credit: int, now: Instant, terms: Terms = ANYTHING) -> None:
         """A consumer wants messages, or wants another credit."""
-        self._consumers.attach(conn, consumer, credit)
+        self.audience.attach(conn, consumer, credit, terms)
+        self._selection.follow(self.audience.selectors)
 
     def detach(self, conn: int, consumer: int) -> list[Write]:
         """A consumer is gone: what it held goes back to its place, and counts as given back."""
         self._flights.land()
-        found = self._consumers.remove(conn, consumer)
+        found = self.audience.remove(conn, consumer)
         tally = Tally()
         if found is not None:
             for part in list(found.held.values()):
                 self._contents.give_back(part, 0, tally)
+            self._selection.follow(self.audience.selectors)
         return self._flush(tally)
 
     def detach_conn(self, conn: int) -> list[Write]:
         """A connection is gone, with all its consumers."""
-        return [write for consumer in self._consumers.of_conn(conn) for write in self.detach(conn, consumer)]
+        return [write for consumer in self.audience.of_conn(conn) for write in self.detach(conn, consumer)]
 
     def consumers(self) -> list[tuple[int, int]]:
         """(conn, consumer) of all, in the order they attached."""
-        return self._consumers.names()
+        return self.audience.names()
 
-    def pump(self, now: Instant, clogged: Callable[[int], bool]) -> list[Handed]:
-        """Everything deliverable now, in order: connection, head, body."""
-        return pump(self.name, self._contents, self._consumers, now, clogged)
+    def pump(self, now: Instant, clogged: Callable[[int], bool], sight: Sight | None = None) -> list[Handed]:
+        """Everything deliverable now, in order: connection, head, body; with selectors as far as `sight` goes."""
+        if self._contents.delays:
+            self._contents.release(now)
+        if self.audience.selective:
+            whom = (self.name, self._contents, self.audience, self._selection)
+            return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)
+        return pump(self.name, self._contents, self.audience, now, clogged)
 
     def hand_over(self, now: Instant, bytes_max: int) -> list[StoredBatch]:
         """As `pump`, for the owner of an item itself: batches in the order of their numbers, up to so many bytes."""
-        own = self._consumers.sole
+        own = self.audience.sole
         return [] if own is None else hand_over(self._contents, own, now, bytes_max)
 
     def bound(self, bytes_max: int) -> None:
@@ -326,7 +349,7 @@ class Mailbox:
     def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
         """A consumer does not want messages it holds: to their place again, or condemned when that came too often."""
         self._flights.land()
-        found = self._consumers.find(conn, consumer)
+        found = self.audience.find(conn, consumer)
         tally = Tally()
         dead: list[StoredBatch] = []
         if found is not None:
@@ -364,11 +387,15 @@ class Mailbox:
     @property
     def timed(self) -> bool:
         """Whether anything here waits for time to pass."""
-        return bool(self._intake.passing) or self._contents.timed
+        return bool(self._intake.passing) or self._contents.timed or self._selection.is_behind
 
     def next_expiry(self) -> Instant | None:
         """When to call `expire`; 0 is at once."""
         return self._contents.next_expiry()
+
+    def next_delivery(self) -> Instant | None:
+        """When to call `pump` although nothing else happens: something delayed is ready, or not all was looked at."""
+        return 0 if self._selection.is_behind else self._contents.delays.next()
 
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
@@ -393,8 +420,9 @@ class Mailbox:
             volatile_count=contents.volatile_count,
             volatile_bytes=contents.volatile_bytes,
             memory_bytes=contents.memory_bytes + contents.volatile_bytes,
-            consumers=len(self._consumers),
-            unsettled=self._consumers.unsettled(),
+            consumers=len(self.audience),
+            unsettled=self.audience.unsettled(),
             prepared=len(self._participant),
             oldest=min(oldest, default=None),
+            starved=contents.backlog.is_open and self._is_starved() and self._is_overgrown(),
         )

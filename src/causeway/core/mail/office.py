@@ -16,6 +16,7 @@ from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.attendance import Attendance
 from causeway.core.mail.box import Box, Done
+from causeway.core.mail.consumers import Terms
 from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.looks import Looks
 from causeway.core.mail.mailbox import Mailbox, StoredBatch, Verdict
@@ -23,6 +24,7 @@ from causeway.core.mail.operations import Operations
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
+from causeway.core.mail.selection import Sight
 from causeway.core.mail.tracer import Tracer
 from causeway.core.mail.views import described
 from causeway.core.messages import Attach, Attached, Deposit, Detach, Moved, Resend, Return, Settle, TxDecide, TxPrepare
@@ -176,7 +178,7 @@ class Office:
 
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
         mailbox, group = box.mailbox, box.mailbox.key
-        if self._passes and mailbox.can_pass():
+        if self._passes and not head.delay and mailbox.can_pass():
             number = mailbox.hold(head, body, turn.now)
             if number:
                 box.senders.setdefault(number, []).append(head)
@@ -193,10 +195,24 @@ class Office:
             self._dirty[group] = None
 
     # Consumers -------------------------------------------------------------------------------------------------
-    def attach(self, turn: Turn, conn: int, name: str, head: Attach, answer: Attached | None = None) -> bool:
+    def attach(
+        self, turn: Turn, conn: int, client: tuple[str, int], head: Attach, answer: Attached | None = None
+    ) -> bool:
         """A consumer arrives (the mailbox is ours); False when it must wait until we may write."""
         group = key_of(head.mailbox)
         box = self.boxes[group]
+        terms = Terms(head.selector, head.exclusive, client)
+        refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
+        if refusal is not None and box.gone:  # perhaps it is one of those who stands in the way
+            if not self._catch_up(turn, box):
+                return False
+            refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
+        if refusal is not None:
+            turn.send(conn, Moved(head.mailbox, None, *refusal))
+            return True
+        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, terms)]
+        if former and not self._groups.serving(group):
+            return False
         if not self._attendance.enter(conn, group, head.consumer):
             detail = f"this connection has {CONSUMERS_PER_CONNECTION_MAX} consumers, its limit"
             turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, detail))
@@ -206,10 +222,14 @@ class Office:
             if not self._groups.serving(group):
                 return False
             self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+        for ended in former:
+            self._operations.write(turn, box, box.mailbox.detach(*ended), None)
+            self._attendance.leave(ended[0], group, ended[1])
+        credit = max(1, min(head.credit, CREDIT_MAX))
         if not box.shown_only:
-            box.mailbox.attach(conn, head.consumer, max(1, min(head.credit, CREDIT_MAX)), turn.now)
+            box.mailbox.attach(conn, head.consumer, credit, turn.now, terms)
         turn.send(conn, answer or Attached(head.mailbox, head.consumer))
-        if name == head.mailbox:
+        if client[0] == head.mailbox:
             while box.notices:
                 turn.send(conn, box.notices.popleft())
         self.touch(group)
@@ -352,7 +372,9 @@ class Office:
             if self._endings.end(turn, box):
                 continue
             if box.mailbox.participant.names():
-                self._parts.ask(turn, box)
+                if turn.now >= box.ask_after:  # there are deadlines for other things, one after the other at times
+                    box.ask_after = turn.now + self._config.retry
+                    self._parts.ask(turn, box)
                 self._deadlines.set_if_unset(group, turn.now + DOUBT)
             self.touch(group)
 
@@ -362,6 +384,7 @@ class Office:
             return
         dirty, self._dirty = self._dirty, {}
         clogged, send = self._courier.clogged, turn.effects.sends.append
+        sight: Sight | None = None
         for group in dirty:
             box = self.boxes.get(group)
             if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
@@ -369,7 +392,9 @@ class Office:
             if box.mailbox.is_item:
                 self.topics.hand_out(turn, group)
             else:
-                for conn, head, body in box.mailbox.pump(turn.now, clogged):
+                if sight is None and box.mailbox.audience.selective:
+                    sight = Sight()
+                for conn, head, body in box.mailbox.pump(turn.now, clogged, sight):
                     send(Send(conn, head, body))
                     self._tracer.delivery(turn, head)
             wanted = box.mailbox.page_wanted()

@@ -56,6 +56,8 @@ class Copy:
     body: bytes
     dies: Instant = 0
     """When its time to live is over; 0 = never."""
+    ripe: Instant = 0
+    """When its delay is over; 0 = it has none."""
 
     @property
     def last(self) -> int:
@@ -146,7 +148,7 @@ class Outbox:
         stream.newest = max(stream.newest, head.first)
         if head.first <= stream.dropped:
             stream.dropped = 0
-        copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0)
+        copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0, turn.now + head.delay if head.delay else 0)
         cost = len(body) + ITEM_OVERHEAD_BYTES
         held = self._bytes[conn] = self._bytes.get(conn, 0) + cost
         if conn == BURIED:
@@ -296,10 +298,12 @@ class Outbox:
         self._release(turn, stream.conn, copy)
 
     def _post(self, turn: Turn, copy: Copy) -> None:
-        """Send a copy that waited: its time to live did not stand still."""
+        """Send a copy that waited: its time to live did not stand still, nor did its delay."""
         head = copy.head
         if copy.dies:
             head = msgspec.structs.replace(head, ttl=copy.dies - turn.now)
+        if copy.ripe:
+            head = msgspec.structs.replace(head, delay=max(copy.ripe - turn.now, 0))
         self._courier.post(turn, head.dest, head, copy.body)
 
     def _refill(self, turn: Turn, stream: Stream) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 
 from causeway.core.mail.answers import Decided
 from causeway.core.mail.batches import LOCKED, OPEN
-from causeway.core.mail.contents import Contents, Tally
+from causeway.core.mail.contents import Contents
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.rows import PreparedRow, PreparedSend, TxId, encode, prepared_key
+from causeway.core.mail.tally import Tally
 from causeway.core.messages import TxPrepare
 from causeway.errors import Code
 from causeway.limits import SEEN_STREAMS_MAX
@@ -135,9 +136,9 @@ class Participant:
             part, at = body[at : at + send.size], at + send.size
             if seen is None or seen.missing(send.first, send.first + send.count - 1):
                 expires = now + send.ttl if send.ttl > 0 else 0
-                sends.append(
-                    PreparedSend(send.first, send.count, send.flags, send.priority, expires, part, send.published)
-                )
+                ready = now + send.delay if send.delay > 0 else 0
+                whose = (send.first, send.count, send.flags, send.priority)
+                sends.append(PreparedSend(*whose, expires, part, ready, send.published))
         if tx.sends and not sends:
             return []  # every id was stored: this is an echo of a transaction that committed
         writes: list[Write] = []

@@ -5,12 +5,14 @@ Owns: how batches are divided among consumers. Must not know: who settles them, 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from causeway.core.mail.batches import BatchPart
 from causeway.core.mail.consumers import Consumer, Consumers
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.rows import StoredBatch, published_from
+from causeway.core.mail.selection import Selection, Sight
 from causeway.core.messages import Deliver
 from causeway.types import Flag, Instant
 from causeway.wire.body import cut
@@ -75,6 +77,55 @@ def hand_over(contents: Contents, own: Consumer, now: Instant, bytes_max: int) -
     return handed
 
 
+def pump_selected(
+    mailbox: str,
+    contents: Contents,
+    consumers: Consumers,
+    selection: Selection,
+    *,
+    sight: Sight,
+    now: Instant,
+    clogged: Callable[[int], bool],
+) -> list[Handed]:
+    """The same where consumers have selectors: as much as one turn can look at, see `Selection.is_behind`."""
+    sent: list[Handed] = []
+    able: dict[str, deque[Consumer]] = {}
+    for one in consumers.able(clogged):
+        able.setdefault(one.selector, deque()).append(one)
+    sight.renew()
+    selection.is_behind = False
+    while able and contents.lanes.count and (wanted := selection.next(able, now, sight)) is not None:
+        part, wants = wanted
+        takers = [able[choice.text] for choice in wants if choice.text in able] if wants is not None else [able[""]]
+        queue = min(takers, key=_longest_waiting)
+        consumer = queue.popleft()
+        batch, count = part.batch, part.stop - part.start
+        take = min(count, consumer.credit - consumer.unsettled)
+        rivals = sum(map(len, takers)) + 1
+        waiting = contents.lanes.waiting(batch.info.priority) + len(contents.lanes.parked)
+        if waiting + 1 < rivals:
+            take = min(take, -(-count // rivals))
+        if take < count:
+            rest = batch.split(batch.index(part.start), part.start + take)
+            if wants is None:
+                contents.adopt(rest)
+            else:
+                selection.park(rest, wants)
+        contents.give(part, consumer)
+        consumers.serve(consumer)
+        sent.append(_hand(mailbox, part, consumer))
+        if consumer.unsettled < consumer.credit:
+            queue.append(consumer)
+        elif not queue:
+            del able[consumer.selector]
+    selection.is_starved = bool(able) and not selection.is_behind
+    return sent
+
+
+def _longest_waiting(queue: deque[Consumer]) -> int:
+    return queue[0].served
+
+
 def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
     batch = part.batch
     info = batch.info
@@ -94,7 +145,9 @@ def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
         flags,
         info.priority,
         part.deliveries,
-        published=published_from(info.published, part.start),
+        info.at,
+        info.expires,
+        published_from(info.published, part.start),
     )
     body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
     return consumer.conn, head, body

@@ -81,7 +81,7 @@ def read_batch(row: Row) -> StoredBatch | None:
         and _is_batch(info.first, info.count, info.flags, info.body)
         and 0 <= info.priority <= 9
         and all(0 <= number < VOLATILE_FROM for number in (info.count_before, info.bytes_before))
-        and all(0 <= instant <= ID_MAX for instant in (info.expires, info.at))
+        and all(0 <= instant <= ID_MAX for instant in (info.expires, info.at, info.ready))
         and len(info.origin) in (0, KEY_BYTES)
     )
     return info if sound else None
@@ -125,7 +125,9 @@ def _is_seen(row: SeenRow) -> bool:
 
 def _is_prepared(tx: TxId, row: PreparedRow) -> bool:
     sends = all(
-        _is_batch(send.first, send.count, send.flags, send.body) and 0 <= send.expires <= ID_MAX for send in row.sends
+        _is_batch(send.first, send.count, send.flags, send.body)
+        and all(0 <= instant <= ID_MAX for instant in (send.expires, send.ready))
+        for send in row.sends
     )
     known = _is_stream(tx.source, tx.incarnation, 0) and all(0 <= n <= ID_MAX for n in (tx.number, tx.attempt))
     return sends and known and are_spans(row.locks) and len(row.origin) in (0, KEY_BYTES)

@@ -56,6 +56,8 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     count_before: int = 0
     bytes_before: int = 0
     """What was ever stored in this mailbox before: tells a backlog's size without reading it."""
+    ready: Instant = 0
+    """Nobody gets it before; 0 = it was not delayed."""
     published: Published | None = None
 
     @property
@@ -81,6 +83,7 @@ def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
         batch.at,
         batch.origin,
         cut(batch.body, batch.count, start, stop),
+        ready=batch.ready,
         published=published_from(batch.published, start),
     )
 
@@ -129,6 +132,7 @@ class PreparedSend(msgspec.Struct, frozen=True, array_like=True, gc=False):
     priority: int
     expires: Instant
     body: bytes
+    ready: Instant = 0
     published: Published | None = None
 
 

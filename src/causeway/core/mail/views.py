@@ -93,7 +93,8 @@ class _Page:
             return False
         self.bodies.append(b.body)
         whose = (b.seq, b.source, b.incarnation, b.stream, b.first, b.count)
-        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body), published=b.published))
+        times = (b.at, b.expires, b.published)
+        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body), *times))
         return True
 
 
@@ -111,4 +112,5 @@ def described(mailbox: Mailbox) -> dict[str, object]:
         "unsettled": s.unsettled,
         "prepared": s.prepared,
         "oldest": s.oldest,
+        "starved": s.starved,
     }

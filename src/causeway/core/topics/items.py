@@ -209,6 +209,7 @@ class Items:
             ttl,
             self._office.me,
             Published(was.topic, piece.source, piece.incarnation, piece.stream, piece.first, first - 1, picked),
+            max(0, piece.ready - turn.now) if piece.ready else 0,
         )
         if stored:
             registration.last = last

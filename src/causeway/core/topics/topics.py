@@ -99,7 +99,7 @@ class BrokerTopics:
         client = self._clients.client(conn)
         known = self._subscriptions.all.get(key_of(head.mailbox))
         if client is not None and known is not None:
-            self._office.attach(turn, conn, client[0], head, self._subscriptions.answer(known, head))
+            self._office.attach(turn, conn, client, head, self._subscriptions.answer(known, head))
 
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
         self._subscriptions.end(turn, conn, head)

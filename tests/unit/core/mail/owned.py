@@ -21,7 +21,7 @@ def gained(name: str, rows: list[Row] | None = None) -> OwnershipGained:
 
 def attach(office: Office, conn: int = CONN, *, consumer: int = 1, credit: int = 100, name: str = "app") -> Turn:
     turn = at()
-    assert office.attach(turn, conn, name, Attach(NAME, consumer, credit))
+    assert office.attach(turn, conn, (name, 1), Attach(NAME, consumer, credit))
     return turn
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.mail.browser import BrowseRange, Glance, Shown
+from causeway.core.mail.consumers import Terms
 from causeway.core.mail.mailbox import (
     Admission,
     Decided,
@@ -26,6 +29,7 @@ from causeway.core.messages import Deliver, Deposit, SendPart, SettlePart, TxPre
 from causeway.store.base import Put, Row, Write
 from causeway.types import Flag, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
+from causeway.wire.headers import split_headers
 
 NAME = "orders"
 GROUP = key_of(NAME)
@@ -36,6 +40,7 @@ EXPRESS = int(ServiceClass.EXPRESS)
 COMMITTED = int(ServiceClass.COMMITTED)
 RELIABLE = int(Flag.RELIABLE)
 CONFIRM = int(Flag.CONFIRM)
+HEADERS = int(Flag.HEADERS)
 
 
 def never(conn: int) -> bool:
@@ -67,7 +72,13 @@ def deposit(first: int, count: int = 1, **fields: object) -> Deposit:
 
 
 def body_of(head: Deposit, size: int = 8) -> bytes:
-    return join([payload(head.source, head.stream, head.first + n, size) for n in range(head.count)])
+    """Bodies, with headers if the flags say so: the id as `n`, and whether it can be divided by three."""
+    found = [payload(head.source, head.stream, head.first + n, size) for n in range(head.count)]
+    if head.flags & HEADERS:
+        ids = range(head.first, head.first + head.count)
+        blocks = [msgspec.msgpack.encode({"n": n, "third": n % 3 == 0}) for n in ids]
+        found = [len(block).to_bytes(2, "big") + block + text for block, text in zip(blocks, found, strict=True)]
+    return join(found)
 
 
 class Postroom:
@@ -182,8 +193,8 @@ class Postroom:
         for batch in self.mailbox.unpass():
             self.append(self.mailbox.store_passed(batch, self.position), batch.count)
 
-    def attach(self, conn: int = 2, consumer: int = 1, credit: int = 1000) -> None:
-        self.mailbox.attach(conn, consumer, credit, self.now)
+    def attach(self, conn: int = 2, consumer: int = 1, credit: int = 1000, selector: str = "") -> None:
+        self.mailbox.attach(conn, consumer, credit, self.now, Terms(selector))
 
     def detach(self, conn: int = 2, consumer: int = 1) -> None:
         self.append(self.mailbox.detach(conn, consumer))
@@ -195,12 +206,9 @@ class Postroom:
     def pump_to(self) -> list[tuple[int, Deliver]]:
         sent = []
         for conn, head, body in self.mailbox.pump(self.now, never):
-            assert split(body, head.count) == [
-                text
-                for n in range(head.count)
-                for text in split(body, head.count)[n : n + 1]
-                if text.startswith(f"{head.source}/{head.stream}/{head.first + n}".encode())
-            ]
+            for n, text in enumerate(split(body, head.count), head.first):
+                said = split_headers(text)[1] if head.flags & HEADERS else text
+                assert said.startswith(payload(head.source, head.stream, n, 0))
             sent.append((conn, head))
         return sent
 
@@ -244,7 +252,9 @@ def transaction(
     number: int = 1, attempt: int = 1, sends: Sequence[Deposit] = (), settles: Sequence[Span] = ()
 ) -> TxPrepare:
     """One mailbox's part of a transaction of source `a`."""
-    parts = tuple(SendPart(NAME, s.first, s.count, s.flags, s.priority, s.ttl, len(body_of(s))) for s in sends)
+    parts = tuple(
+        SendPart(NAME, s.first, s.count, s.flags, s.priority, s.ttl, len(body_of(s)), delay=s.delay) for s in sends
+    )
     locks = (SettlePart(NAME, tuple(settles)),) if settles else ()
     return TxPrepare("a", 1, number, attempt, NAME, parts, locks, ORIGIN)
 

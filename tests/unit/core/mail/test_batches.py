@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.batches import DEAD, DONE, HELD, READY, Batch, Lanes, Shelf
+from causeway.core.mail.batches import DEAD, DONE, HELD, READY, Batch, Shelf
+from causeway.core.mail.lanes import Lanes
 from causeway.core.mail.rows import CONDEMNED, SETTLED, Mark, StoredBatch
 from causeway.wire.body import join, split
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from causeway.core.mail.consumers import Consumers
+import pytest
+
+from causeway.core.mail.consumers import Consumers, Terms
+from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 
 
@@ -48,3 +51,71 @@ def test_consumers_of_a_connection_are_found_and_removed() -> None:
     assert consumers.remove(2, 1) is not None
     assert consumers.remove(2, 1) is None
     assert consumers.names() == [(4, 1), (2, 2)]
+
+
+# Who may be here -------------------------------------------------------------------------------------------------
+ALONE = Terms(exclusive=True, client=("app", 1))
+ANYBODY = Terms(client=("other", 7))
+
+
+def test_nobody_consumes_beside_an_exclusive_consumer() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 10, ALONE)
+    for terms in (ANYBODY, ANYBODY._replace(exclusive=True), ALONE._replace(client=("app", 2))):
+        assert consumers.refusal(4, 1, terms) == (Code.IN_USE, "'app' (incarnation 1) consumes from this mailbox alone")
+    assert consumers.refusal(2, 2, ALONE) is not None, "nor does the same client, over the same connection"
+    consumers.remove(2, 1)
+    assert consumers.refusal(4, 1, ANYBODY) is None
+
+
+def test_who_wants_to_be_alone_must_wait_for_the_others_to_go() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 10, ANYBODY)
+    code, detail = consumers.refusal(4, 1, ALONE) or (None, "")
+    assert code == Code.IN_USE
+    assert detail.startswith("'other' (incarnation 7) consumes from this mailbox already")
+    assert consumers.refusal(4, 1, ALONE._replace(exclusive=False)) is None
+
+
+def test_a_client_replaces_itself_when_it_comes_over_another_connection() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 10, ALONE)
+    assert consumers.refusal(4, 1, ALONE) is None
+    assert [(one.conn, one.id) for one in consumers.former(4, ALONE)] == [(2, 1)]
+    assert consumers.refusal(2, 1, ALONE) is None, "it only begins anew"
+    assert consumers.former(2, ALONE) == []
+
+
+def test_consumers_that_share_do_not_replace_each_other() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 10, ANYBODY)
+    assert consumers.former(4, ANYBODY) == []
+    assert consumers.refusal(4, 1, ANYBODY) is None
+
+
+def test_a_mailbox_has_a_bounded_number_of_selectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.mail.consumers.SELECTORS_PER_MAILBOX_MAX", 2)
+    consumers = Consumers()
+    for conn, text in ((2, "a"), (4, "b"), (6, "b")):
+        assert consumers.refusal(conn, 1, Terms(text)) is None
+        consumers.attach(conn, 1, 10, Terms(text))
+    code, detail = consumers.refusal(8, 1, Terms("c")) or (None, "")
+    assert code == Code.OVERLOADED
+    assert "2 different ones" in detail
+    assert consumers.refusal(8, 1, Terms("a")) is None
+    assert consumers.refusal(8, 1, Terms()) is None
+    consumers.remove(2, 1)
+    assert consumers.refusal(8, 1, Terms("c")) is None
+
+
+def test_a_lone_consumer_with_a_selector_is_not_the_sole_one() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 10, Terms("a"))
+    assert consumers.sole is None
+    assert consumers.selective
+    assert not consumers.takes_anything()
+    consumers.remove(2, 1)
+    consumers.attach(2, 1, 10)
+    assert consumers.sole is not None
+    assert not consumers.selective
+    assert consumers.takes_anything()

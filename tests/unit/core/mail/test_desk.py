@@ -623,3 +623,14 @@ def test_status_lists_end_somewhere_and_say_how_much_is_left_out(stage: Stage, m
     found = stage.desk.statistics([KEY, key_of("x")])
     assert len(found["mailboxes"]) == 1, "of those asked for, what we own"  # type: ignore[arg-type]
     assert (found["clients"], found["clients_truncated"]) == (["a", "b"], 1)
+
+
+def test_a_client_that_comes_again_is_known_by_its_name_and_incarnation() -> None:
+    stage = Stage()
+    stage.own(NAME)
+    assert stage.hears(Attach(NAME, 1, 10, exclusive=True)) == [Attached(NAME, 1)]
+    stage.links.clients[4], stage.links.clients[6] = APP, (APP[0], APP[1] + 1)
+    (moved,) = stage.hears(Attach(NAME, 1, 10, exclusive=True), conn=6)
+    assert isinstance(moved, Moved)
+    assert moved.code == Code.IN_USE
+    assert stage.hears(Attach(NAME, 1, 10, exclusive=True), conn=4) == [Attached(NAME, 1)]

@@ -12,7 +12,9 @@ from causeway.core.messages import (
     Attached,
     Config,
     Confirmed,
+    Deliver,
     Detach,
+    Message,
     Moved,
     Rejected,
     Resend,
@@ -195,7 +197,54 @@ def test_consumer_that_attaches_again_gets_what_it_held_again() -> None:
     attach(stage.office)
     assert delivered(stage.commit()) == [1, 2]
     stage.groups.mine[KEY] = False
-    assert not stage.office.attach(at(), CONN, "app", Attach(NAME, 1, 10)), "taking back must outlive us: wait"
+    assert not stage.office.attach(at(), CONN, ("app", 1), Attach(NAME, 1, 10)), "taking back must outlive us: wait"
+
+
+def alone(stage: Stage, conn: int, client: tuple[str, int]) -> list[Message]:
+    """An exclusive consumer attaches; what it is told."""
+    turn = at()
+    assert stage.office.attach(turn, conn, client, Attach(NAME, 1, 10, exclusive=True))
+    stage.office.flush(turn)
+    return heads(turn, conn)
+
+
+def test_an_exclusive_consumer_keeps_others_out_until_it_goes() -> None:
+    stage = Stage()
+    assert alone(stage, CONN, ("app", 1)) == [Attached(NAME, 1)]
+    for answer in (*heads(attach(stage.office, 4, name="other"), 4), *alone(stage, 6, ("app", 2))):
+        assert answer == Moved(NAME, None, Code.IN_USE, "'app' (incarnation 1) consumes from this mailbox alone")
+    stage.office.on_client_gone(at(), CONN)
+    assert heads(attach(stage.office, 4, name="other"), 4) == [Attached(NAME, 1)]
+    (answer,) = alone(stage, CONN, ("app", 1))
+    assert isinstance(answer, Moved)
+    assert "'other' (incarnation 1)" in answer.detail
+
+
+def test_an_exclusive_consumer_over_a_new_connection_takes_the_place_of_its_old_one() -> None:
+    stage = Stage()
+    alone(stage, CONN, ("app", 1))
+    stage.deposit(deposit(1, 2))
+    assert delivered(stage.commit()) == [1, 2]
+    turn = at()
+    stage.groups.mine[KEY] = False
+    assert not stage.office.attach(turn, 4, ("app", 1), Attach(NAME, 1, 10, exclusive=True)), "taking back: wait"
+    stage.groups.mine[KEY] = True
+    told = alone(stage, 4, ("app", 1))
+    assert told[0] == Attached(NAME, 1)
+    assert [head.first for head in told if isinstance(head, Deliver)] == [1]
+    assert stage.office.boxes[KEY].mailbox.consumers() == [(4, 1)]
+    stage.office.on_client_gone(at(), CONN)
+    assert stage.office.boxes[KEY].mailbox.consumers() == [(4, 1)]
+
+
+def test_an_exclusive_consumer_that_vanished_while_nothing_may_be_written_keeps_nobody_out_for_ever() -> None:
+    stage = Stage()
+    alone(stage, CONN, ("app", 1))
+    stage.groups.mine[KEY] = False
+    stage.office.on_client_gone(at(), CONN)
+    assert not stage.office.attach(at(), 4, ("other", 1), Attach(NAME, 1, 10)), "it waits"
+    stage.groups.mine[KEY] = True
+    assert heads(attach(stage.office, 4, name="other"), 4) == [Attached(NAME, 1)]
 
 
 def test_messages_of_a_vanished_consumer_go_to_another() -> None:

@@ -333,6 +333,12 @@ def ttls(courier: Courier) -> list[int]:
     return found
 
 
+def delays(courier: Courier) -> list[int]:
+    found = [head.delay for head in courier.posted if isinstance(head, Deposit)]
+    courier.posted.clear()
+    return found
+
+
 def test_time_to_live_does_not_begin_anew_with_every_resend() -> None:
     outbox, courier = make()
     outbox.take(Turn(0), 2, deposit(1, ttl=10 * CONFIG.retry), ONE)
@@ -342,6 +348,17 @@ def test_time_to_live_does_not_begin_anew_with_every_resend() -> None:
     assert ttls(courier) == [9 * CONFIG.retry, 0]
     outbox.on_resend(Turn(4 * CONFIG.retry), MISSING_ALL)
     assert ttls(courier) == [6 * CONFIG.retry, 0]
+
+
+def test_a_delay_does_not_begin_anew_with_every_resend() -> None:
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1, delay=2 * CONFIG.retry), ONE)
+    outbox.take(Turn(0), 2, deposit(2, 1), ONE)
+    assert delays(courier) == [2 * CONFIG.retry, 0]
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert delays(courier) == [CONFIG.retry, 0]
+    outbox.on_resend(Turn(4 * CONFIG.retry), MISSING_ALL)
+    assert delays(courier) == [0, 0]
 
 
 def test_time_to_live_runs_behind_the_window() -> None:

@@ -56,7 +56,7 @@ def test_private_mailbox_is_not_over_while_an_operation_is_on_its_way() -> None:
 
 # Timers ---------------------------------------------------------------------------------------------------------
 def read_private(stage: Stage, now: int) -> None:
-    stage.office.attach(at(now), CONN, "shop", Attach(PRIVATE, 1, 10))
+    stage.office.attach(at(now), CONN, ("shop", 1), Attach(PRIVATE, 1, 10))
 
 
 def run(stage: Stage, until: int) -> None:
@@ -95,7 +95,7 @@ def test_private_mailbox_that_never_had_a_reader_is_retired() -> None:
 
 def test_mailbox_of_an_application_has_no_timer() -> None:
     stage = Stage()
-    stage.office.attach(at(), CONN, "app", Attach("orders", 1, 10))
+    stage.office.attach(at(), CONN, ("app", 1), Attach("orders", 1, 10))
     stage.office.on_client_gone(at(), CONN)
     assert stage.office.next_deadline() is None
 
