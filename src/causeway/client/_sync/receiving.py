@@ -122,6 +122,7 @@ class BusReceiving(BusBase):
             bytes_max: bound of that store; None for the brokers' own.
             retained: begin with the last retained message of each topic.
             start: begin with what a history keeps (see `keep_history`): `earliest`, a message's `offset`, or a time.
+                Of a durable subscription only the first time: whoever comes back to it finds what it has not read.
             prefetch, auto_ack: as of `consumer`.
         """
         engine, session = self._engine, self._engine.session
