@@ -16,11 +16,13 @@ from causeway.client.subscriptions import (
     Replay,
     SubscriptionTerms,
     check_pattern,
+    check_selector,
     durable_mailbox,
     history_interest,
     history_mailbox,
     start_of,
 )
+from causeway.errors import ConfigError
 from causeway.topics import Naming, temporary_prefix, temporary_topic
 
 
@@ -35,17 +37,27 @@ class BusReceiving(BusBase):
         self._topics_made = 0
 
     # Mailboxes -------------------------------------------------------------------------------------------------
-    def consumer(self, mailbox: str | None = None, *, prefetch: int = 1024, auto_ack: bool = False) -> MailboxConsumer:
-        """A consumer of a mailbox (None: the application's own). With `auto_ack` messages are acknowledged as they
-        are handed out. `prefetch` bounds how many messages it holds unacknowledged."""
+    def consumer(
+        self,
+        mailbox: str | None = None,
+        *,
+        selector: str | None = None,
+        prefetch: int = 1024,
+        auto_ack: bool = False,
+    ) -> MailboxConsumer:
+        """A consumer of a mailbox (None: the application's own); with a selector, of those messages that it matches.
+
+        With `auto_ack` messages are acknowledged as they are handed out. `prefetch` bounds how many messages it holds
+        unacknowledged.
+        """
         engine = self._engine
         where = self.name if mailbox is None else mailbox
         with engine.lock:
             engine.check()
             waiting = self._temporary.get(where)
             reader = waiting
-            if waiting is None or waiting.credit != prefetch:
-                reader = engine.session.attach(where, prefetch)
+            if waiting is None or waiting.credit != prefetch or selector is not None:
+                reader = engine.session.attach(where, prefetch, selector=check_selector(selector))
             if waiting is not None:
                 self._temporary[where] = None
                 if waiting is not reader:
@@ -58,16 +70,19 @@ class BusReceiving(BusBase):
         self,
         mailbox: str | None = None,
         *,
+        selector: str | None = None,
         prefetch: int = 1024,
         auto_ack: bool = True,
         timeout: float | None = None,
     ) -> MessageFeed:
-        """`async for message in bus.receive():` over a mailbox (None: the application's own).
+        """`async for message in bus.receive():` over a mailbox (None: the application's own), or over those messages of
+        it that the selector matches.
 
         With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
         gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
         """
-        return self._feed(self.consumer(mailbox, prefetch=prefetch), auto_ack=auto_ack, timeout=timeout)
+        consumer = self.consumer(mailbox, selector=selector, prefetch=prefetch)
+        return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)
 
     def _feed(self, consumer: MailboxConsumer, *, auto_ack: bool, timeout: float | None) -> MessageFeed:
         feed = MessageFeed(consumer, auto_ack=auto_ack, timeout=timeout)
@@ -218,6 +233,18 @@ class BusReceiving(BusBase):
             keeper.release()
             raise
         return mailbox
+
+    async def end_temporary(self, mailbox: str, *, timeout: float | None = None) -> None:
+        """End a temporary mailbox now, with all that is in it. Close its consumers first."""
+        engine = self._engine
+        with engine.lock:
+            engine.check()
+            if mailbox not in self._temporary:
+                raise ConfigError("mailbox", mailbox, "is no temporary mailbox of this bus, or has ended")
+            keeper = self._temporary.pop(mailbox)
+            if keeper is not None:
+                engine.session.detach(keeper)
+        await self._end(mailbox, timeout)
 
     def temporary_topic(self) -> str:
         """A topic of this bus, to be told to others: only this bus can subscribe to it."""

@@ -1,0 +1,51 @@
+"""Every name of the package can be written as in Python and as in JMS, and the two are one thing."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from causeway import jms
+
+WORDS = {"jms": "JMS", "jmsx": "JMSX", "id": "ID", "utf": "UTF"}
+OURS = {
+    "MessageListener": {"on_message"},
+    "ExceptionListener": {"on_exception"},
+    "Message": {"encoded_body", "fill", "fix_properties", "on_acknowledge"},
+    "MessageConsumer": {"begin_again"},
+    "Session": {"check_receive", "hand_out"},
+    "Connection": {"check_client_id", "check_reader", "make_temporary_queue", "make_temporary_topic"},
+}
+"""Names with an underscore that are not of JMS: what the parts of the package say to each other."""
+
+CLASSES = [value for name in jms.__all__ if inspect.isclass(value := getattr(jms, name))]
+
+
+def camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(WORDS.get(word, word.capitalize()) for word in rest)
+
+
+def snake_names(cls: type) -> list[str]:
+    ours = {name for base in cls.__mro__ for name in OURS.get(base.__name__, ())}
+    return [
+        name
+        for name, value in inspect.getmembers(cls, inspect.isfunction)
+        if "_" in name and not name.startswith("_") and name not in ours
+    ]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_method_has_its_name_in_jms(cls: type) -> None:
+    for name in snake_names(cls):
+        assert hasattr(cls, camel(name)), f"{cls.__name__}.{name} lacks its alias {camel(name)}"
+        assert getattr(cls, camel(name)) is getattr(cls, name), f"{cls.__name__}.{camel(name)} is another method"
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_each_name_of_jms_has_its_spelling_in_python(cls: type) -> None:
+    spelled = {camel(name) for name in snake_names(cls)}
+    for name, _ in inspect.getmembers(cls, inspect.isfunction):
+        if name != name.lower():
+            assert name in spelled or name == "createDurableSubscriber", f"{cls.__name__}.{name} is JMS only"
