@@ -385,6 +385,62 @@ def test_what_a_mode_does_not_allow(connection: Connection) -> None:
         connection.create_session(9)
 
 
+def test_context_is_a_connection_and_a_session_in_one(cluster: LocalCluster) -> None:
+    with ConnectionFactory(cluster.url).create_context() as context:
+        context.set_client_id("simple")
+        queue = context.create_queue("jms/simple")
+        producer = context.create_producer().set_priority(7).set_property("color", "red").set_jms_type("t")
+        producer.send(queue, "text").send(queue, b"data").send(queue, {"a": 1}).send(queue, None)
+        consumer = context.create_consumer(queue)
+        first = consumer.receive(WAIT)
+        assert text_of(first) == "text"
+        assert first is not None
+        assert (first.get_jms_priority(), first.get_jms_type()) == (7, "t")
+        assert first.get_string_property("color") == "red"
+        assert [consumer.receive_body(WAIT) for _ in range(3)] == [b"data", {"a": 1}, None]
+        with pytest.raises(jms.MessageFormatException, match="objects=True"):
+            producer.send(queue, {1, 2})
+        with pytest.raises(jms.JMSException, match="name="):
+            producer.set_property("a b", 1)
+        consumer.close()
+        with context.create_context(Session.CLIENT_ACKNOWLEDGE) as second:
+            producer.send(queue, "later")
+            assert second.create_consumer(queue).receive_body(WAIT) == "later"
+            second.acknowledge()
+        assert list(context.create_browser(queue).get_enumeration()) == []
+    with pytest.raises(jms.IllegalStateException, match="closed"):
+        context.create_producer()
+
+
+def test_request_is_answered_through_a_temporary_queue(factory: ConnectionFactory, connection: Connection) -> None:
+    service = connection.create_session()
+    answers = service.create_producer(None)
+
+    def serve(message: Message) -> None:
+        answer = service.create_text_message(f"re: {text_of(message)}")
+        answer.set_jms_correlation_id(message.get_jms_message_id())
+        target = message.get_jms_reply_to()
+        assert target is not None
+        answers.send(target, answer)
+
+    service.create_consumer(service.create_queue("jms/service")).set_message_listener(serve)
+    with factory.create_connection() as asker:
+        asker.start()
+        session = asker.create_session()
+        mine = session.create_temporary_queue()
+        request = session.create_text_message("hello")
+        request.set_jms_reply_to(mine)
+        session.create_producer(session.create_queue("jms/service")).send(request)
+        answer = session.create_consumer(mine).receive(WAIT)
+        assert text_of(answer) == "re: hello"
+        assert answer is not None
+        assert answer.get_jms_correlation_id() == request.get_jms_message_id()
+        with pytest.raises(jms.InvalidDestinationException, match="another connection"):
+            service.create_consumer(mine)
+        with pytest.raises(jms.IllegalStateException, match="consumers"):
+            mine.delete()
+
+
 # Start, stop, listeners -----------------------------------------------------------------------------------------
 def test_nothing_is_handed_out_before_start_and_after_stop(factory: ConnectionFactory, connection: Connection) -> None:
     send(connection, "jms/gate", "a", "b", "c")

@@ -14,7 +14,8 @@ OURS = {
     "ExceptionListener": {"on_exception"},
     "Message": {"encoded_body", "fill", "fix_properties", "on_acknowledge"},
     "MessageConsumer": {"begin_again"},
-    "Session": {"check_receive", "hand_out"},
+    "AnySession": {"check_receive", "hand_out"},
+    "JMSContext": {"message_of"},
     "Connection": {"check_client_id", "check_reader", "make_temporary_queue", "make_temporary_topic"},
 }
 """Names with an underscore that are not of JMS: what the parts of the package say to each other."""

@@ -5,8 +5,9 @@ Names are written as in Python (create_session) or as in JMS (createSession); ti
 """
 
 from causeway.jms.bytes_message import BytesMessage
-from causeway.jms.connection import Connection, ConnectionFactory, ConnectionMetaData, ExceptionListener
+from causeway.jms.connection import Connection, ConnectionMetaData, ExceptionListener
 from causeway.jms.consumer import MessageConsumer, MessageListener
+from causeway.jms.context import JMSContext, JMSProducer
 from causeway.jms.creation import QueueBrowser
 from causeway.jms.destinations import Destination, Queue, TemporaryQueue, TemporaryTopic, Topic
 from causeway.jms.errors import (
@@ -22,6 +23,7 @@ from causeway.jms.errors import (
     ResourceAllocationException,
     TransactionRolledBackException,
 )
+from causeway.jms.factory import ConnectionFactory
 from causeway.jms.map_message import MapMessage
 from causeway.jms.message import DeliveryMode, Message
 from causeway.jms.messages import ObjectMessage, TextMessage
@@ -41,7 +43,9 @@ __all__ = [
     "InvalidClientIDException",
     "InvalidDestinationException",
     "InvalidSelectorException",
+    "JMSContext",
     "JMSException",
+    "JMSProducer",
     "MapMessage",
     "Message",
     "MessageConsumer",

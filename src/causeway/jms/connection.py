@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from causeway import sync
 from causeway.errors import CausewayError, ConfigError
@@ -25,7 +24,10 @@ from causeway.jms.errors import (
 )
 from causeway.jms.gate import Gate
 from causeway.jms.properties import SETTABLE
-from causeway.jms.session import Session
+from causeway.jms.session import AnySession, Session
+
+if TYPE_CHECKING:
+    from causeway.jms.factory import ConnectionFactory
 
 ANONYMOUS: Final = "jms"
 """The name of applications without a client id; all of them share it."""
@@ -64,46 +66,6 @@ class ConnectionMetaData:
     getJMSXPropertyNames = get_jmsx_property_names
 
 
-class ConnectionFactory:
-    """Makes connections to one cluster.
-
-    Args:
-        url: as of `causeway.connect`.
-        client_id: the application's name; needed for durable subscriptions. Can be set on the connection instead.
-        object_messages: whether object messages may be written and read: reading one runs code of its sender.
-        prefetch: how many messages a consumer holds unacknowledged; so many can a transaction receive from it.
-        timeout: seconds that a send, a commit or a question may take.
-        connect_timeout: seconds until a broker must have answered.
-        state: as of `causeway.connect`: exactly once over restarts of the application; for one connection at a time.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        *,
-        client_id: str | None = None,
-        object_messages: bool = False,
-        prefetch: int = 1024,
-        timeout: float = 30.0,
-        connect_timeout: float = 10.0,
-        state: str | Path | None = None,
-    ) -> None:
-        self.url = url
-        self.client_id = client_id
-        self.object_messages = object_messages
-        self.prefetch = prefetch
-        self.timeout = timeout
-        self.connect_timeout = connect_timeout
-        self.state = state
-
-    def create_connection(self) -> Connection:
-        """A connection, stopped as yet."""
-        return Connection(self)
-
-    # As JMS spells it.
-    createConnection = create_connection
-
-
 class Connection:
     """One application's connection; stopped at first: `start` it to receive."""
 
@@ -114,7 +76,7 @@ class Connection:
         self._client_id = factory.client_id
         self._bus: sync.Bus | None = None
         self._closed = False
-        self._sessions: list[Session] = []
+        self._sessions: list[AnySession] = []
         self._temporary: dict[Destination, None] = {}
         self._failure_listener: FailureListener | None = None
         self._guard = threading.Lock()
@@ -193,13 +155,22 @@ class Connection:
             later = Session.AUTO_ACKNOWLEDGE if acknowledge_mode is None else acknowledge_mode
             mode = Session.SESSION_TRANSACTED if session_mode else later
         session = Session(self, mode)
-        self._sessions.append(session)
+        self.adopt(session)
         return session
 
-    def forget(self, session: Session) -> None:
+    def adopt(self, session: AnySession) -> None:
+        """One more session to end with the connection."""
+        self._sessions.append(session)
+
+    def forget(self, session: AnySession) -> None:
         """It was closed."""
         if session in self._sessions:
             self._sessions.remove(session)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether it has sessions."""
+        return bool(self._sessions)
 
     # Who we are ------------------------------------------------------------------------------------------------
     def get_client_id(self) -> str | None:

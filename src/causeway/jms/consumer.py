@@ -18,7 +18,7 @@ from causeway.jms.errors import IllegalStateException, jms_error, translated
 from causeway.jms.message import Message
 
 if TYPE_CHECKING:
-    from causeway.jms.session import Session
+    from causeway.jms.session import AnySession
 
 ATTACH_SECONDS_MAX = 30.0
 """How long a broker may take to serve a new consumer."""
@@ -39,7 +39,7 @@ class MessageConsumer:
 
     def __init__(
         self,
-        session: Session,
+        session: AnySession,
         destination: Destination,
         attach: Callable[[], sync.MailboxConsumer],
         *,
@@ -70,6 +70,16 @@ class MessageConsumer:
     def receive_no_wait(self) -> Message | None:
         """The next message if one is here already."""
         return self._receive(0.0)
+
+    def receive_body(self, timeout: int = 0) -> object:
+        """The body of the next message, as `receive`; None if there is none. For messages that have one."""
+        message = self.receive(timeout)
+        return None if message is None else message.get_body()
+
+    def receive_body_no_wait(self) -> object:
+        """The body of the next message if one is here already."""
+        message = self.receive_no_wait()
+        return None if message is None else message.get_body()
 
     def _receive(self, seconds: float | None) -> Message | None:
         self._check_open()
@@ -209,6 +219,8 @@ class MessageConsumer:
 
     # As JMS spells it.
     receiveNoWait = receive_no_wait
+    receiveBody = receive_body
+    receiveBodyNoWait = receive_body_no_wait
     setMessageListener = set_message_listener
     getMessageListener = get_message_listener
     getMessageSelector = get_message_selector

@@ -19,7 +19,7 @@ from causeway.limits import ID_MAX
 
 if TYPE_CHECKING:
     from causeway.jms.connection import Connection
-    from causeway.jms.session import Session
+    from causeway.jms.session import AnySession
 
 D = TypeVar("D", bound=Destination)
 
@@ -214,12 +214,12 @@ class Creation:
         lasting: bool,
     ) -> MessageConsumer:
         self._check_open()
-        session: Session = self._as_session()
+        session: AnySession = self._as_session()
         consumer = MessageConsumer(session, destination, attach, selector=selector, no_local=no_local, lasting=lasting)
         session.adopt(consumer)
         return consumer
 
-    def _as_session(self) -> Session:
+    def _as_session(self) -> AnySession:
         raise NotImplementedError
 
     def _check_open(self) -> None:

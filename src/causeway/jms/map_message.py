@@ -30,73 +30,73 @@ class MapMessage(Message):
 
     def set_object(self, name: str, value: object) -> None:
         """A value as it is."""
-        self._put(name, conversion.write_object(name, value))
+        self._put_item(name, conversion.write_object(name, value))
 
     def get_object(self, name: str) -> Scalar:
         """A value as it travelled; None when there is no such name."""
         return self._look(name)
 
     def set_boolean(self, name: str, value: bool) -> None:
-        self._put(name, conversion.write_boolean(name, value))
+        self._put_item(name, conversion.write_boolean(name, value))
 
     def get_boolean(self, name: str) -> bool:
         return conversion.read_boolean(name, self._look(name))
 
     def set_byte(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "byte"))
+        self._put_item(name, conversion.write_integer(name, value, "byte"))
 
     def get_byte(self, name: str) -> int:
         return conversion.read_integer(name, self._look(name), "byte")
 
     def set_short(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "short"))
+        self._put_item(name, conversion.write_integer(name, value, "short"))
 
     def get_short(self, name: str) -> int:
         return conversion.read_integer(name, self._look(name), "short")
 
     def set_int(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "int"))
+        self._put_item(name, conversion.write_integer(name, value, "int"))
 
     def get_int(self, name: str) -> int:
         return conversion.read_integer(name, self._look(name), "int")
 
     def set_long(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "long"))
+        self._put_item(name, conversion.write_integer(name, value, "long"))
 
     def get_long(self, name: str) -> int:
         return conversion.read_integer(name, self._look(name), "long")
 
     def set_float(self, name: str, value: float) -> None:
-        self._put(name, conversion.write_float(name, value))
+        self._put_item(name, conversion.write_float(name, value))
 
     def get_float(self, name: str) -> float:
         return conversion.read_float(name, self._look(name))
 
     def set_double(self, name: str, value: float) -> None:
-        self._put(name, conversion.write_double(name, value))
+        self._put_item(name, conversion.write_double(name, value))
 
     def get_double(self, name: str) -> float:
         return conversion.read_double(name, self._look(name))
 
     def set_char(self, name: str, value: str) -> None:
-        self._put(name, conversion.write_char(name, value))
+        self._put_item(name, conversion.write_char(name, value))
 
     def get_char(self, name: str) -> str:
         return conversion.read_char(name, self._look(name))
 
     def set_string(self, name: str, value: str | None) -> None:
-        self._put(name, conversion.write_string(name, value))
+        self._put_item(name, conversion.write_string(name, value))
 
     def get_string(self, name: str) -> str | None:
         return conversion.read_string(name, self._look(name))
 
     def set_bytes(self, name: str, value: bytes | None) -> None:
-        self._put(name, conversion.write_bytes(name, value))
+        self._put_item(name, conversion.write_bytes(name, value))
 
     def get_bytes(self, name: str) -> bytes | None:
         return conversion.read_bytes(name, self._look(name))
 
-    def _put(self, name: str, value: Scalar) -> None:
+    def _put_item(self, name: str, value: Scalar) -> None:
         self._check_writable()
         given: object = name  # ported code is seldom type-checked
         if not isinstance(given, str) or not given:

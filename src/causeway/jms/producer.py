@@ -12,7 +12,7 @@ from causeway.jms.errors import IllegalStateException, InvalidDestinationExcepti
 from causeway.jms.message import DeliveryMode, Message
 
 if TYPE_CHECKING:
-    from causeway.jms.session import Session
+    from causeway.jms.session import AnySession
 
 
 class SendOptions(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ class SendOptions(msgspec.Struct, frozen=True):
 class MessageProducer:
     """Sends to one destination, or (made without one) to any."""
 
-    def __init__(self, session: Session, destination: Destination | None) -> None:
+    def __init__(self, session: AnySession, destination: Destination | None) -> None:
         self._session = session
         self._destination = destination
         self._closed = False

@@ -63,61 +63,61 @@ class PropertySet:
         """A bool, int, float or str as it is; bytes are no property in JMS."""
         if isinstance(value, bytes | bytearray | memoryview):
             raise MessageFormatException(f"{name}: bytes are no property; give bool, int, float or str")
-        self._put(name, conversion.write_object(name, value))
+        self._put_property(name, conversion.write_object(name, value))
 
     def get_object_property(self, name: str) -> Scalar:
         """As it travelled; None when it was not set."""
         return self._properties.get(name)
 
     def set_boolean_property(self, name: str, value: bool) -> None:
-        self._put(name, conversion.write_boolean(name, value))
+        self._put_property(name, conversion.write_boolean(name, value))
 
     def get_boolean_property(self, name: str) -> bool:
         return conversion.read_boolean(name, self._properties.get(name))
 
     def set_byte_property(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "byte"))
+        self._put_property(name, conversion.write_integer(name, value, "byte"))
 
     def get_byte_property(self, name: str) -> int:
         return conversion.read_integer(name, self._properties.get(name), "byte")
 
     def set_short_property(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "short"))
+        self._put_property(name, conversion.write_integer(name, value, "short"))
 
     def get_short_property(self, name: str) -> int:
         return conversion.read_integer(name, self._properties.get(name), "short")
 
     def set_int_property(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "int"))
+        self._put_property(name, conversion.write_integer(name, value, "int"))
 
     def get_int_property(self, name: str) -> int:
         return conversion.read_integer(name, self._properties.get(name), "int")
 
     def set_long_property(self, name: str, value: int) -> None:
-        self._put(name, conversion.write_integer(name, value, "long"))
+        self._put_property(name, conversion.write_integer(name, value, "long"))
 
     def get_long_property(self, name: str) -> int:
         return conversion.read_integer(name, self._properties.get(name), "long")
 
     def set_float_property(self, name: str, value: float) -> None:
-        self._put(name, conversion.write_float(name, value))
+        self._put_property(name, conversion.write_float(name, value))
 
     def get_float_property(self, name: str) -> float:
         return conversion.read_float(name, self._properties.get(name))
 
     def set_double_property(self, name: str, value: float) -> None:
-        self._put(name, conversion.write_double(name, value))
+        self._put_property(name, conversion.write_double(name, value))
 
     def get_double_property(self, name: str) -> float:
         return conversion.read_double(name, self._properties.get(name))
 
     def set_string_property(self, name: str, value: str | None) -> None:
-        self._put(name, conversion.write_string(name, value))
+        self._put_property(name, conversion.write_string(name, value))
 
     def get_string_property(self, name: str) -> str | None:
         return conversion.read_string(name, self._properties.get(name))
 
-    def _put(self, name: str, value: Scalar) -> None:
+    def _put_property(self, name: str, value: Scalar) -> None:
         if self._properties_fixed:
             raise MessageNotWriteableException("the properties of a received message are fixed; clear_properties first")
         self._properties[check_property_name(name)] = value

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from causeway.jms.connection import Connection
 
 
-class Session(Creation):
-    """Makes producers, consumers and messages, and says when what was received counts as done."""
+class AnySession(Creation):
+    """What sessions and contexts share: when what was received counts as done, and the transaction under way."""
 
     SESSION_TRANSACTED: ClassVar = 0
     """Sends and acknowledgements happen with `commit`, together or not at all."""
@@ -248,18 +248,7 @@ class Session(Creation):
                 self._drop(consumer)
         self._connection.forget(self)
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def create_producer(self, destination: Destination | None) -> MessageProducer:
-        """A producer for one destination, or (None) for any."""
-        self._check_open()
-        return MessageProducer(self, destination)
-
-    def _as_session(self) -> Session:
+    def _as_session(self) -> AnySession:
         return self
 
     def _begun(self) -> sync.Transaction:
@@ -275,4 +264,21 @@ class Session(Creation):
     # As JMS spells it.
     getTransacted = get_transacted
     getAcknowledgeMode = get_acknowledge_mode
+
+
+class Session(AnySession):
+    """Makes producers, consumers and messages, and says when what was received counts as done."""
+
+    def create_producer(self, destination: Destination | None) -> MessageProducer:
+        """A producer for one destination, or (None) for any."""
+        self._check_open()
+        return MessageProducer(self, destination)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # As JMS spells it.
     createProducer = create_producer

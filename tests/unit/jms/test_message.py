@@ -72,6 +72,15 @@ def test_map_arrives_with_every_type() -> None:
         arrived.set_int("n", 1)
 
 
+def test_properties_and_body_of_a_map_are_two_things() -> None:
+    message = MapMessage()
+    message.set_string("where", "body")
+    message.set_string_property("where", "properties")
+    message.set_string_property("more", "properties")
+    assert message.get_body() == {"where": "body"}
+    assert message.get_string_property("where") == "properties"
+
+
 def test_stream_arrives_with_every_type_and_ends() -> None:
     message = StreamMessage()
     for type_name, value in VALUES:
