@@ -543,6 +543,43 @@ def test_listener_commits_and_rolls_back(connection: Connection) -> None:
     assert left_in(connection, "jms/orders") == []
 
 
+def test_listener_closes_its_consumer_and_recovers(connection: Connection) -> None:
+    session = connection.create_session()
+    consumer = session.create_consumer(session.create_queue("jms/once"))
+    counts: list[int] = []
+    refused: list[str] = []
+
+    def listen(message: Message) -> None:
+        counts.append(message.get_int_property("JMSXDeliveryCount"))
+        if counts == [1]:
+            session.recover()
+            return
+        for forbidden in (session.close, connection.stop, connection.close):
+            with pytest.raises(jms.IllegalStateException) as caught:
+                forbidden()
+            refused.append(str(caught.value))
+        consumer.close()
+
+    send(connection, "jms/once", "a", "b")
+    consumer.set_message_listener(listen)
+    eventually(lambda: left_in(connection, "jms/once") == ["b"])
+    assert counts == [1, 2]
+    assert len(refused) == 3
+
+
+def test_listener_can_be_taken_away_and_set_again(connection: Connection) -> None:
+    session = connection.create_session()
+    consumer = session.create_consumer(session.create_queue("jms/changing"))
+    found: list[tuple[str, str | None]] = []
+    consumer.set_message_listener(lambda message: found.append(("first", text_of(message))))
+    send(connection, "jms/changing", "a")
+    eventually(lambda: found == [("first", "a")])
+    consumer.set_message_listener(None)
+    send(connection, "jms/changing", "b")
+    consumer.set_message_listener(lambda message: found.append(("second", text_of(message))))
+    eventually(lambda: found[1:] == [("second", "b")])
+
+
 # Mistakes -------------------------------------------------------------------------------------------------------
 def test_mistakes_are_errors_of_jms(connection: Connection, factory: ConnectionFactory) -> None:
     session = connection.create_session()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 
-from causeway import jms
+from causeway import jms, sync
 
 WORDS = {"jms": "JMS", "jmsx": "JMSX", "id": "ID", "utf": "UTF"}
 OURS = {
@@ -50,3 +52,54 @@ def test_each_name_of_jms_has_its_spelling_in_python(cls: type) -> None:
     for name, _ in inspect.getmembers(cls, inspect.isfunction):
         if name != name.lower():
             assert name in spelled or name == "createDurableSubscriber", f"{cls.__name__}.{name} is JMS only"
+
+
+# The table of docs/jms.md -----------------------------------------------------------------------------------------
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "jms.md"
+CAUSEWAY: dict[str, object] = {
+    "bus": sync.Bus,
+    "consumer": sync.MailboxConsumer,
+    "message": sync.Message,
+    "receipt": sync.Receipt,
+    "tx": sync.Transaction,
+}
+TOLD_APART = [
+    jms.ConnectionFactory,
+    jms.Connection,
+    jms.Session,
+    jms.MessageProducer,
+    jms.MessageConsumer,
+    jms.QueueBrowser,
+    jms.TemporaryQueue,
+    jms.TemporaryTopic,
+]
+"""Classes of which the table names every call; messages have too many."""
+UNTOLD = {"end", "adopt", "forget", "failed", "dispatch", "reads", "report", "tell", "getQueueName", "getTopicName"}
+"""What the parts of the package say to each other, and what needs no telling."""
+
+
+def rows() -> list[tuple[list[str], list[str]]]:
+    """Of each row the names in its first and second column."""
+    section = GUIDE.read_text().split("## Which call is which", 1)[1].split("\n## ", 1)[0]
+    lines = [line.split("|") for line in section.splitlines() if line.startswith("| ") and not line.startswith("| JMS")]
+    return [(re.findall(r"`([^`]+)`", cells[1]), re.findall(r"`([^`]+)`", cells[2])) for cells in lines]
+
+
+def test_table_names_only_what_there_is() -> None:
+    found = rows()
+    assert len(found) > 40
+    for ours, theirs in found:
+        for name in ours:
+            cls, _, method = name.partition(".")
+            assert callable(getattr(getattr(jms, cls), method)), name
+        for name in theirs:
+            owner, _, attribute = name.partition(".")
+            assert hasattr(CAUSEWAY[owner], attribute) if attribute else callable(getattr(sync, owner)), name
+
+
+def test_table_names_every_call() -> None:
+    told = {name for ours, _ in rows() for name in ours}
+    for cls in TOLD_APART:
+        for name, _ in inspect.getmembers(cls, inspect.isfunction):
+            if "_" not in name and name not in UNTOLD:
+                assert f"{cls.__name__}.{name}" in told, f"docs/jms.md does not say what {cls.__name__}.{name} is here"

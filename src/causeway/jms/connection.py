@@ -91,6 +91,7 @@ class Connection:
     def stop(self) -> None:
         """Hand out none for now; returns when no listener runs any more. Sending goes on."""
         self._check_open()
+        self._check_outside()
         self.gate.shut()
         for session in list(self._sessions):
             with session.calling:
@@ -100,6 +101,7 @@ class Connection:
         """End sessions, temporary destinations and the connection; idempotent."""
         if self._closed:
             return
+        self._check_outside()
         self._closed = True
         self.gate.end()
         for session in list(self._sessions):
@@ -260,6 +262,10 @@ class Connection:
         if isinstance(destination, TemporaryQueue):
             with translated():
                 self._opened().end_temporary(destination.name)
+
+    def _check_outside(self) -> None:
+        if any(session.is_telling for session in self._sessions):
+            raise IllegalStateException("a listener cannot stop or close its own connection: it would wait for itself")
 
     def _check_open(self) -> None:
         if self._closed:

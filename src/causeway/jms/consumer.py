@@ -122,10 +122,11 @@ class MessageConsumer:
     def set_message_listener(self, listener: Listener | None) -> None:
         """Call it with every message, in a thread of its own, while the connection is started; None ends that."""
         self._check_open()
-        self._listener = listener
-        if listener is not None and self._thread is None:
-            self._thread = threading.Thread(target=self._listen, name=f"jms-{self._destination}", daemon=True)
-            self._thread.start()
+        with self._session.calling:
+            self._listener = listener
+            if listener is not None and self._thread is None:
+                self._thread = threading.Thread(target=self._listen, name=f"jms-{self._destination}", daemon=True)
+                self._thread.start()
 
     def get_message_listener(self) -> Listener | None:
         """Who is called."""
@@ -133,15 +134,20 @@ class MessageConsumer:
 
     def _listen(self) -> None:
         try:
-            while not self._closed and self._listener is not None:
+            while self._goes_on():
                 source = self._native
                 native = self._fetch(None)
                 if native is not None:
                     self._tell(source, native)
         except CausewayError as error:
-            self._session.failed(error)
-        finally:
             self._thread = None
+            self._session.failed(error)
+
+    def _goes_on(self) -> bool:
+        with self._session.calling:
+            if self._listener is None or self._closed:
+                self._thread = None
+            return self._thread is not None
 
     def _tell(self, source: sync.MailboxConsumer, native: sync.Message) -> None:
         """Call the listener, or keep the message if the connection was stopped before we could."""

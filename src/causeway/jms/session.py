@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from causeway import sync
@@ -55,6 +56,8 @@ class AnySession(Creation):
         self._consumers: list[MessageConsumer] = []
         self._unsettled: list[tuple[MessageConsumer, sync.Message]] = []
         self._transaction: sync.Transaction | None = None
+        self._teller: int | None = None
+        """The thread that is in a listener."""
         self.gate = connection.gate
         self.calling = threading.RLock()
         """Held while a listener runs, and by whatever must not happen meanwhile."""
@@ -84,10 +87,13 @@ class AnySession(Creation):
                 for _, native in kept:
                     transaction.ack(native)
                 transaction.commit()
-            except LocalProtocolError as error:
-                raise jms_error(error) from error
             except DeadlineExceeded as error:
                 self._begin_again(kept)
+                raise jms_error(error) from error
+            except LocalProtocolError as error:
+                with suppress(LocalProtocolError):  # if the bus is closed, everything has gone back anyway
+                    transaction.rollback()
+                    self._give_back(kept)
                 raise jms_error(error) from error
             except CausewayError as error:
                 self._give_back(kept)
@@ -144,7 +150,7 @@ class AnySession(Creation):
             )
 
     def hand_out(self, consumer: MessageConsumer, native: sync.Message) -> Message:
-        """A received message for the application, settled as the mode says."""
+        """A received message for the application, settled as the mode says. One that cannot be shown goes back."""
         message = self._shown(native)
         if self._keeps:
             self._unsettled.append((consumer, native))
@@ -155,21 +161,35 @@ class AnySession(Creation):
 
     def tell(self, consumer: MessageConsumer, native: sync.Message, listener: Callable[[Message], None]) -> None:
         """Call a listener. If it raises, the message comes again unless the application says when it is done."""
-        message = self._shown(native)
-        if self._keeps:
-            self._unsettled.append((consumer, native))
+        entry = (consumer, native)
+        done = False
+        self._teller = threading.get_ident()
         try:
+            message = self._shown(native)
+            self._unsettled.append(entry)
             listener(message)
+            done = True
         except Exception as error:
             self._connection.report(error)
-            if not self._keeps:
-                native.nack()
-        else:
-            if not self._keeps and not self._closed:
-                native.ack()
+        finally:
+            self._teller = None
+        # It may have recovered, hence given the message back, or closed the consumer, which ends now.
+        if not self._keeps and entry in self._unsettled:
+            self._unsettled.remove(entry)
+            (native.ack if done else native.nack)()
+        self._end_closed()
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether this thread is in a listener of this session."""
+        return self._teller == threading.get_ident()
 
     def _shown(self, native: sync.Message) -> Message:
-        message = mapping.received(native, objects=self._connection.objects)
+        try:
+            message = mapping.received(native, objects=self._connection.objects)
+        except CausewayError as error:
+            native.nack()
+            raise jms_error(error) from error
         if self._mode == self.CLIENT_ACKNOWLEDGE:
             message.on_acknowledge(self._acknowledge)
         return message
@@ -236,6 +256,8 @@ class AnySession(Creation):
         """End, after a listener's current call; what was not acknowledged or committed goes back. Idempotent."""
         if self._closed:
             return
+        if self.is_telling:
+            raise IllegalStateException("a listener cannot close its own session")
         self._closed = True
         self.gate.interrupt()
         with self.calling:
