@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway receive billing",
         "causeway receive billing --count 10 --timeout 5 --json",
         "causeway receive billing --follow",
+        "causeway receive billing --selector \"region = 'EU'\"",
         "causeway receive billing --no-ack",
     ),
     "publish": (

@@ -12,6 +12,7 @@ from causeway import connect
 from causeway.cli.letters import as_object
 from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
+from causeway.client.arguments import check_selector
 from causeway.errors import ConfigError
 from causeway.names import check_mailbox
 
@@ -23,6 +24,9 @@ def receive(
     *,
     count: Annotated[
         int | None, typer.Option(help="End after so many messages; exit code 1 if they do not come.")
+    ] = None,
+    selector: Annotated[
+        str | None, typer.Option(help='Take only messages whose headers match, e.g. "lane = 2".')
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more until Ctrl-C.")] = False,
     no_ack: Annotated[
@@ -40,6 +44,7 @@ def receive(
     that is no text has "body": null and "body_base64".
     """
     check_mailbox("mailbox", mailbox)
+    check_selector(selector)
     if count is not None and count < 1:
         raise ConfigError("count", count, "must be at least 1")
     if timeout <= 0:
@@ -51,7 +56,9 @@ def receive(
         async with connect(where, name=name) as bus:
             prefetch = PREFETCH if count is None else min(count, PREFETCH)
             patience = None if follow else timeout
-            async with bus.receive(mailbox, prefetch=prefetch, auto_ack=False, timeout=patience) as feed:
+            async with bus.receive(
+                mailbox, selector=selector, prefetch=prefetch, auto_ack=False, timeout=patience
+            ) as feed:
                 async for message in feed:
                     if as_json:
                         print_json(as_object(message))

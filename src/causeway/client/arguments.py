@@ -7,6 +7,7 @@ from typing import Final
 from causeway.client.message import SERVICES
 from causeway.errors import Code, ConfigError
 from causeway.limits import TTL_NS_MAX
+from causeway.selectors import parse
 from causeway.types import SECOND, Duration, ServiceClass
 
 SECONDS_MAX: Final = 1_000_000_000
@@ -41,6 +42,16 @@ def check_times(ttl: Duration, timeout: Duration | None, delay: Duration = 0) ->
         raise ConfigError("delay", delay, f"must lie in 1..{TTL_NS_MAX} ns, or be None for none")
     if ttl and delay >= ttl:
         raise ConfigError("delay", delay, f"nobody would ever get it: must be less than its time to live, {ttl} ns")
+
+
+def check_selector(selector: object) -> str:
+    """A selector's text (None: empty), or what is wrong with it, and where: better here and now than at a broker."""
+    if selector is None:
+        return ""
+    if not isinstance(selector, str):
+        raise ConfigError("selector", selector, "must be str")
+    parse(selector)
+    return selector
 
 
 def service_of(name: object) -> ServiceClass:

@@ -22,7 +22,10 @@ MOVED_WAIT_MAX: Duration = 200 * MILLISECOND
 """How long to wait when a mailbox has no owner yet, or its owner could not be reached."""
 
 REFUSALS: Final = frozenset({Code.BAD_FIELD, Code.IN_USE, Code.NO_MAILBOX, Code.OVERFLOWED})
-"""With these an owner refuses a question instead of sending us elsewhere; nothing that it answered is meant."""
+"""With these an owner refuses a question for good instead of sending us elsewhere."""
+
+ONE_REQUEST: Final = REFUSALS | {Code.OVERLOADED}
+"""Refusals that say nothing about where a mailbox is served: those it serves already stay."""
 
 MOVES_MAX: Final = 8
 """More than the overlay needs to lead us anywhere: two brokers point at each other, and need a moment."""
@@ -155,7 +158,7 @@ class Errands:
             if errand.link is not link or errand.mailbox != moved.mailbox or not errand.asked:
                 continue
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
-            if errand.answered and (here or moved.code in REFUSALS):
+            if errand.answered and (here or moved.code in ONE_REQUEST):
                 continue  # said to somebody who asked where it is: here, as we know; or who was refused
             errand.moves = 0 if errand.answered else errand.moves + 1
             self._withdraw(turn, errand)

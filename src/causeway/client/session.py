@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from causeway.client.arguments import check_priority, check_times
+from causeway.client.arguments import check_priority, check_selector, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
 from causeway.client.inquiries import BrowseInquiry, EndInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
@@ -32,7 +32,6 @@ from causeway.core.messages import Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
 from causeway.names import check_mailbox, private_name
-from causeway.selectors import parse
 from causeway.topics import item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
@@ -161,22 +160,23 @@ class Session(SessionMachine):
         mailbox: str,
         credit: int,
         *,
-        selector: str = "",
+        selector: str | None = None,
         exclusive: bool = False,
         interest: Interest | None = None,
     ) -> MailReader:
         """A new consumer; MessagesArrived tells when `take` has something, ConsumerRefused that it never will.
 
-        With an interest the mailbox is a subscription to it.
+        With a selector it gets only messages that match it; exclusive, it is the only consumer or none; with an
+        interest the mailbox is a subscription to it.
         """
         self._check_open()
         check_mailbox("mailbox", mailbox)
         if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
             raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
-        if selector:
-            parse(selector)  # a mistake is reported here and now
-        number = self._number()
-        consumer = MailReader(number, mailbox, credit, selector=selector, exclusive=exclusive, interest=interest)
+        how = check_selector(selector)
+        consumer = MailReader(
+            self._number(), mailbox, credit, selector=how, exclusive=bool(exclusive), interest=interest
+        )
         self._fresh_consumers.append(consumer)
         return consumer
 
@@ -239,13 +239,10 @@ class Session(SessionMachine):
     ) -> BrowseInquiry:
         """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
-        if selector is not None:
-            if not isinstance(selector, str):
-                raise ConfigError("selector", selector, "must be str")
-            parse(selector)  # a mistake is reported here and now
+        matching = check_selector(selector)
         if type(limit) is not int or limit < 1:
             raise ConfigError("limit", limit, "must be a whole number of at least 1")
-        page = BrowseInquiry(self._number(), mailbox, -1, limit, selector or "")
+        page = BrowseInquiry(self._number(), mailbox, -1, limit, matching)
         self._inquire(page, timeout)
         return page
 

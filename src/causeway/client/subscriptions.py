@@ -11,13 +11,12 @@ from typing import Final
 
 import msgspec
 
-from causeway.client.arguments import duration_of
+from causeway.client.arguments import check_selector, duration_of
 from causeway.client.lots import Lot
 from causeway.core.messages import Interest
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import ID_MAX
 from causeway.names import PRIVATE, check_mailbox, check_name
-from causeway.selectors import parse
 from causeway.topics import Naming, TopicIndex, is_temporary, items_of
 from causeway.types import SECOND, Instant, Overflow, ServiceClass, key_of
 
@@ -107,16 +106,6 @@ class SubscriptionTerms(msgspec.Struct, frozen=True, kw_only=True):
             retained=bool(self.retained) and self.start is None,
             replay=self.start is not None,
         )
-
-
-def check_selector(selector: object) -> str:
-    """A selector's text, or what is wrong with it: better here and now than at a broker."""
-    if selector is None:
-        return ""
-    if not isinstance(selector, str):
-        raise ConfigError("selector", selector, "must be str")
-    parse(selector)
-    return selector
 
 
 def check_bytes_max(bytes_max: object) -> int:

@@ -214,6 +214,14 @@ def test_who_is_served_is_not_meant_when_another_is_refused(stage: Stage, home: 
     assert stage.bodies_shown(first) == [b"1"]
 
 
+def test_who_is_served_stays_when_there_is_no_room_for_another(stage: Stage, home: str) -> None:
+    first = stage.consume(home, "orders")
+    second = stage.session.attach("orders", 10, selector="lane = 2")
+    stage.turn()
+    refuse(stage, home, "orders", Code.OVERLOADED)
+    assert (first.answered, second.answered, second.error) == (True, False, None)
+
+
 def test_who_was_alone_before_its_link_broke_is_patient_with_its_own_shadow(stage: Stage, home: str) -> None:
     reader = stage.session.attach("sub/billing/board", 10, exclusive=True)
     stage.turn()

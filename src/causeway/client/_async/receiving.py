@@ -16,7 +16,6 @@ from causeway.client.subscriptions import (
     Replay,
     SubscriptionTerms,
     check_pattern,
-    check_selector,
     durable_mailbox,
     history_interest,
     history_mailbox,
@@ -42,26 +41,32 @@ class BusReceiving(BusBase):
         mailbox: str | None = None,
         *,
         selector: str | None = None,
+        exclusive: bool = False,
         prefetch: int = 1024,
         auto_ack: bool = False,
     ) -> MailboxConsumer:
-        """A consumer of a mailbox (None: the application's own); with a selector, of those messages that it matches.
+        """A consumer of a mailbox (None: the application's own).
 
-        With `auto_ack` messages are acknowledged as they are handed out. `prefetch` bounds how many messages it holds
-        unacknowledged.
+        Args:
+            selector: only messages whose headers it matches; the others stay for others.
+            exclusive: be its only consumer, or be refused.
+            prefetch: how many messages it holds unacknowledged at most.
+            auto_ack: acknowledge messages as they are handed out.
         """
-        engine = self._engine
+        engine, session = self._engine, self._engine.session
         where = self.name if mailbox is None else mailbox
         with engine.lock:
             engine.check()
             waiting = self._temporary.get(where)
+            if waiting is not None and exclusive:
+                raise ConfigError("exclusive", exclusive, "a temporary mailbox is its bus's alone anyway; leave it out")
             reader = waiting
-            if waiting is None or waiting.credit != prefetch or selector is not None:
-                reader = engine.session.attach(where, prefetch, selector=check_selector(selector))
+            if waiting is None or waiting.credit != prefetch or selector:
+                reader = session.attach(where, prefetch, selector=selector, exclusive=exclusive)
             if waiting is not None:
                 self._temporary[where] = None
                 if waiting is not reader:
-                    engine.session.detach(waiting)
+                    session.detach(waiting)
             engine.wake()
         assert reader is not None
         return MailboxConsumer(self, engine, reader, auto_ack=auto_ack)
@@ -71,17 +76,17 @@ class BusReceiving(BusBase):
         mailbox: str | None = None,
         *,
         selector: str | None = None,
+        exclusive: bool = False,
         prefetch: int = 1024,
         auto_ack: bool = True,
         timeout: float | None = None,
     ) -> MessageFeed:
-        """`async for message in bus.receive():` over a mailbox (None: the application's own), or over those messages of
-        it that the selector matches.
+        """`async for message in bus.receive():` over a mailbox; arguments as of `consumer`.
 
         With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
         gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
         """
-        consumer = self.consumer(mailbox, selector=selector, prefetch=prefetch)
+        consumer = self.consumer(mailbox, selector=selector, exclusive=exclusive, prefetch=prefetch)
         return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)
 
     def _feed(self, consumer: MailboxConsumer, *, auto_ack: bool, timeout: float | None) -> MessageFeed:

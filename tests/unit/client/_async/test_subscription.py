@@ -258,6 +258,29 @@ async def test_temporary_mailbox_takes_messages_before_anybody_reads_it(broker: 
     assert last in broker.ended
 
 
+async def test_temporary_mailbox_is_ended_before_its_bus(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        unread, read = await bus.temporary_mailbox(), await bus.temporary_mailbox()
+        async with bus.consumer(read):
+            pass
+        for mailbox in (unread, read):
+            await bus.end_temporary(mailbox)
+        assert broker.ended == [unread, read]
+        for mailbox in (unread, "billing"):
+            with pytest.raises(causeway.ConfigError, match="no temporary mailbox"):
+                await bus.end_temporary(mailbox)
+
+
+async def test_selective_reader_of_a_temporary_mailbox_replaces_its_keeper(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        mailbox = await bus.temporary_mailbox()
+        consumer = bus.consumer(mailbox, selector="n > 1")
+        await consumer.ready(5)
+        assert [(attach.mailbox, attach.selector) for attach in broker.attaches] == [(mailbox, ""), (mailbox, "n > 1")]
+        with pytest.raises(causeway.ConfigError, match="column"):
+            bus.consumer("billing", selector="n >")
+
+
 async def test_temporary_mailbox_nobody_serves_is_not_told(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         broker.deaf = True
@@ -303,6 +326,23 @@ async def test_request_whose_answer_cannot_come_is_not_sent(broker: FakeBroker) 
         broker.attach_refusal = Moved("", None, int(Code.BAD_FIELD), "bad name")
         with pytest.raises(Refused, match="bad name"):
             await bus.request("desk", b"?", timeout=5)
+
+
+async def test_consumer_of_a_mailbox_says_which_messages_it_wants_and_whether_alone(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.consumer("orders", selector="lane = 2", exclusive=True).ready()
+        feed = bus.receive("orders", selector="lane = 1")
+        await feed.ready()
+        assert [(head.selector, head.exclusive) for head in broker.attaches] == [
+            ("lane = 2", True),
+            ("lane = 1", False),
+        ]
+        for wrong in ("lane =", 7):
+            with pytest.raises(ConfigError, match="selector"):
+                bus.consumer("orders", selector=wrong)  # type: ignore[arg-type]
+        mailbox = await bus.temporary_mailbox()
+        with pytest.raises(ConfigError, match="exclusive"):
+            bus.consumer(mailbox, exclusive=True)
 
 
 async def test_closed_bus_has_no_topics(broker: FakeBroker) -> None:
