@@ -9,6 +9,7 @@ CausewayError
 ├── TransportError         a connection could not be made or broke
 ├── StoreError             the disk refused: full, unwritable, used by another broker
 │   └── StoreCorrupt       the database is malformed; opening it again sets it aside and begins a new one
+├── MessageFormatError     a body is not what its kind says, its kind is unknown, or reading it needs an opt-in
 ├── DeadlineExceeded       nobody answered in time
 └── Refused                a broker answered no: the code says why, `retriable` whether to try again
 """
@@ -142,6 +143,10 @@ class StoreError(CausewayError):
 
 class StoreCorrupt(StoreError):
     """The database is malformed as a whole (a single damaged row is reported by a scan instead)."""
+
+
+class MessageFormatError(CausewayError):
+    """A message's content does not fit its kind, or its kind may not be read here."""
 
 
 class DeadlineExceeded(CausewayError, TimeoutError):

@@ -40,6 +40,12 @@ async def test_client_guide_runs_as_printed(
     assert printed.index("order 18") < printed.index("order 17"), "a higher priority overtakes"
 
 
+async def test_jms_guide_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with LocalCluster(brokers=3) as cluster:
+        await run("docs/jms.md", cluster.url, __name__="guide")
+    assert capsys.readouterr().out == "17 7\norder 17\n"
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_commands_of_a_guide_exist(guide: str) -> None:
     assert sum(map(check_commands, blocks(f"docs/{guide}", "sh"))) >= 3

@@ -10,7 +10,9 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
+from causeway import kinds
 from causeway.errors import ConfigError
+from causeway.kinds import KIND
 from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
 from causeway.topics import item_of
 from causeway.types import SECOND, Flag, ServiceClass
@@ -23,6 +25,8 @@ REPLY_TO: Final = "~reply"
 """The mailbox that waits for the answer."""
 CORRELATION: Final = "~corr"
 """Which request an answer belongs to."""
+SETTABLE: Final = frozenset({REPLY_TO, CORRELATION, KIND})
+"""Headers of Causeway's own that an application may set: who speaks to a `message.reply` by hand, or names a kind."""
 
 SERVICES: Final[dict[str, ServiceClass]] = {
     "express": ServiceClass.EXPRESS,
@@ -69,7 +73,7 @@ def check_headers(headers: Headers) -> None:
     for name in headers:
         if not isinstance(name, str):
             raise ConfigError("headers", name, "header names must be str")
-        if name.startswith("~"):
+        if name.startswith("~") and name not in SETTABLE:
             raise ConfigError("headers", name, "names that begin with '~' are reserved; choose another name")
 
 
@@ -122,6 +126,18 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
     def text(self) -> str:
         """The payload as UTF-8 text."""
         return self.body.decode()
+
+    @property
+    def kind(self) -> str | None:
+        """What the payload holds: text, bytes, map, stream or object; None if its sender did not say."""
+        kind = self.all_headers().get(KIND)
+        return None if kind is None else str(kind)
+
+    def content(self, *, objects: bool = False) -> object:
+        """The payload as its kind says: str, bytes, dict, list or (only with `objects`: reading one runs code of its
+        sender) an object; bytes without a kind. Raises MessageFormatError."""
+        kind = self.kind
+        return self.body if kind is None else kinds.decode(kind, self.body, objects=objects)
 
     @property
     def headers(self) -> dict[str, HeaderValue]:

@@ -19,7 +19,7 @@ from causeway.client.message import (
     with_headers,
 )
 from causeway.core.messages import BrowsedBatch
-from causeway.errors import ConfigError, RemoteProtocolError
+from causeway.errors import ConfigError, MessageFormatError, RemoteProtocolError
 from causeway.limits import MESSAGE_BYTES_MAX
 from causeway.types import Flag
 from causeway.wire import body as bodies
@@ -62,7 +62,8 @@ def test_headers_that_cannot_travel_are_refused() -> None:
     with pytest.raises(ConfigError, match="put the rest in the body"):
         with_headers({"a": "x" * 70_000}, b"")
     with pytest.raises(ConfigError, match="reserved"):
-        check_headers({"~reply": "x"})
+        check_headers({"~trace": "x"})
+    check_headers({"~reply": "x", "~corr": "x", "~kind": "text"})
     with pytest.raises(ConfigError, match="must be str"):
         check_headers({1: "x"})  # type: ignore[dict-item]
 
@@ -102,6 +103,20 @@ def test_delivery_shows_the_applications_headers_only() -> None:
     assert message.headers == {"kind": "order"}
     assert message.all_headers() == {"kind": "order", "~corr": 7}
     assert message.body == b"hello"
+
+
+def test_delivery_shows_its_content_as_its_kind_says() -> None:
+    def of_kind(kind: str, payload: bytes) -> Delivery:
+        return delivery(with_headers({"~kind": kind}, payload), int(Flag.HEADERS))
+
+    assert delivery(b"bare").kind is None
+    assert delivery(b"bare").content() == b"bare"
+    assert of_kind("text", b"hello").content() == "hello"
+    assert of_kind("map", b"\x81\xa1a\x01").content() == {"a": 1}
+    for unreadable in (of_kind("picture", b""), of_kind("map", b"x"), of_kind("object", b"N.")):
+        with pytest.raises(MessageFormatError):
+            unreadable.content()
+    assert of_kind("object", b"N.").content(objects=True) is None
 
 
 def test_delivery_says_when_it_may_have_been_seen() -> None:

@@ -240,6 +240,18 @@ class BusReceiving(BusBase):
             raise
         return mailbox
 
+    async def end_temporary(self, mailbox: str, *, timeout: float | None = None) -> None:
+        """End a temporary mailbox now, with all that is in it. Close its consumers first."""
+        engine = self._engine
+        with engine.lock:
+            engine.check()
+            if mailbox not in self._temporary:
+                raise ConfigError("mailbox", mailbox, "is no temporary mailbox of this bus, or has ended")
+            keeper = self._temporary.pop(mailbox)
+            if keeper is not None:
+                engine.session.detach(keeper)
+        await self._end(mailbox, timeout)
+
     def temporary_topic(self) -> str:
         """A topic of this bus, to be told to others: only this bus can subscribe to it."""
         self._topics_made += 1

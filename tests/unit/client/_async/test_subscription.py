@@ -258,6 +258,29 @@ async def test_temporary_mailbox_takes_messages_before_anybody_reads_it(broker: 
     assert last in broker.ended
 
 
+async def test_temporary_mailbox_is_ended_before_its_bus(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        unread, read = await bus.temporary_mailbox(), await bus.temporary_mailbox()
+        async with bus.consumer(read):
+            pass
+        for mailbox in (unread, read):
+            await bus.end_temporary(mailbox)
+        assert broker.ended == [unread, read]
+        for mailbox in (unread, "billing"):
+            with pytest.raises(causeway.ConfigError, match="no temporary mailbox"):
+                await bus.end_temporary(mailbox)
+
+
+async def test_selective_reader_of_a_temporary_mailbox_replaces_its_keeper(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        mailbox = await bus.temporary_mailbox()
+        consumer = bus.consumer(mailbox, selector="n > 1")
+        await consumer.ready(5)
+        assert [(attach.mailbox, attach.selector) for attach in broker.attaches] == [(mailbox, ""), (mailbox, "n > 1")]
+        with pytest.raises(causeway.ConfigError, match="column"):
+            bus.consumer("billing", selector="n >")
+
+
 async def test_temporary_mailbox_nobody_serves_is_not_told(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         broker.deaf = True
