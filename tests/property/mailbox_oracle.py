@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from causeway.core.mail.mailbox import TxId
+from causeway.core.mail.rows import TxId
 from causeway.core.messages import Deliver
 from causeway.types import VOLATILE_FROM, Flag
 from tests.unit.core.mail.postroom import EXPRESS, TRANSACTIONAL

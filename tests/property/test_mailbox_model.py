@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from causeway.core.mail.answers import Expired
 from causeway.core.mail.browser import BrowseRange, Glance
-from causeway.core.mail.mailbox import Expired, TxId
+from causeway.core.mail.rows import TxId
 from causeway.core.mail.sweeper import SWEEP_AGAIN
 from causeway.core.messages import Deliver
 from causeway.errors import Code

@@ -114,7 +114,7 @@ def test_a_refused_consumer_does_not_unsettle_the_one_that_keeps_it_out(stage: S
     assert not second.answered
     assert isinstance(second.error, Refused)
     assert second.error.code == Code.IN_USE
-    assert [head.consumer for head in stage.said(Detach, home)] == [second.number]
+    assert stage.said(Detach, home) == []
 
 
 @pytest.mark.parametrize(("mailbox", "credit"), [("", 1), ("x" * 300, 1), ("orders", 0), ("orders", 10**9)])

@@ -267,6 +267,20 @@ class Shelf:
         """All, in order, each once. The shelf must not change meanwhile."""
         return (batch for number, batch in self.covering(0, ID_MAX) if number == batch.info.seq)
 
+    def oldest(self, size: int) -> list[Span]:
+        """The numbers of the first batches that together have so many bytes.
+
+        Whole batches, and none that a transaction has locked or that is not safe yet.
+        """
+        found: list[Span] = []
+        for batch in self.batches():
+            if size <= 0:
+                break
+            if all(part.state & (READY | HELD | DELAYED | DONE) for part in batch.parts):
+                found.append((batch.info.seq, batch.info.seq + batch.count - 1))
+                size -= len(batch.info.body)
+        return found
+
     def covering(self, first: int, last: int) -> Iterator[tuple[int, Batch]]:
         """(number, batch) of all that hold messages first..last, in order. The shelf must not change meanwhile."""
         order, batches = self._order, self._batches

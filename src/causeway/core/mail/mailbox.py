@@ -18,16 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from causeway.config import BrokerConfig
 from causeway.core.mail.answers import (
     Admission,
-    Decided,
     Expired,
-    Piece,
     Returned,
     Settlement,
     Statistics,
-    Verdict,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, DONE, HELD, LOCKED, OPEN, READY
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
 from causeway.core.mail.browser import Browser
+from causeway.core.mail.census import statistics_of
 from causeway.core.mail.consumers import ANYTHING, Consumers, Terms
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
@@ -35,7 +33,7 @@ from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
 from causeway.core.mail.pump import Handed, hand_over, pump, pump_selected
 from causeway.core.mail.reading import parse
-from causeway.core.mail.rows import BATCH, StoredBatch, TxId, number_of
+from causeway.core.mail.rows import BATCH, StoredBatch, number_of
 from causeway.core.mail.selection import Selection, Sight
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.mail.tally import Tally
@@ -45,20 +43,6 @@ from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
 from causeway.topics import is_item
 from causeway.types import Instant, Key, Span
-
-__all__ = [
-    "Admission",
-    "Decided",
-    "Expired",
-    "Mailbox",
-    "Piece",
-    "Returned",
-    "Settlement",
-    "Statistics",
-    "StoredBatch",
-    "TxId",
-    "Verdict",
-]
 
 
 class Mailbox:
@@ -311,19 +295,9 @@ class Mailbox:
         self._intake.volatile_bytes_max = min(bytes_max, self.config.volatile_bytes_max)
 
     def oldest(self, size: int, *, stored: bool) -> list[Span]:
-        """The numbers of the oldest messages that are at least so many bytes, for who would rather have newer ones.
-
-        Whole batches, and none that a transaction has locked or that is not safe yet.
-        """
+        """The numbers of the oldest messages that are at least so many bytes, for who would rather have newer ones."""
         self._flights.land()
-        found: list[Span] = []
-        for batch in (self._contents.stored if stored else self._contents.volatile).batches():
-            if size <= 0:
-                break
-            if all(part.state & (READY | HELD | DONE) for part in batch.parts):
-                found.append((batch.info.seq, batch.info.seq + batch.count - 1))
-                size -= len(batch.info.body)
-        return found
+        return (self._contents.stored if stored else self._contents.volatile).oldest(size)
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
         """An application is done with messages, whether it still holds them here or held them before a failure.
@@ -412,17 +386,6 @@ class Mailbox:
     def statistics(self) -> Statistics:
         """How much there is."""
         self._flights.land()
-        contents, intake = self._contents, self._intake
-        oldest = [batch.info.at for batch in (contents.stored.first(), contents.volatile.first()) if batch is not None]
-        return Statistics(
-            stored_count=intake.stored_count(),
-            stored_bytes=intake.stored_bytes(),
-            volatile_count=contents.volatile_count,
-            volatile_bytes=contents.volatile_bytes,
-            memory_bytes=contents.memory_bytes + contents.volatile_bytes,
-            consumers=len(self.audience),
-            unsettled=self.audience.unsettled(),
-            prepared=len(self._participant),
-            oldest=min(oldest, default=None),
-            starved=contents.backlog.is_open and self._is_starved() and self._is_overgrown(),
-        )
+        starved = self._contents.backlog.is_open and self._is_starved() and self._is_overgrown()
+        whom = (self._contents, self._intake, self.audience)
+        return statistics_of(*whom, prepared=len(self._participant), starved=starved)

@@ -12,19 +12,11 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.mail.answers import Admission, Decided, Expired, Returned, Settlement, Verdict
 from causeway.core.mail.browser import BrowseRange, Glance, Shown
 from causeway.core.mail.consumers import Terms
-from causeway.core.mail.mailbox import (
-    Admission,
-    Decided,
-    Expired,
-    Mailbox,
-    Returned,
-    Settlement,
-    StoredBatch,
-    TxId,
-    Verdict,
-)
+from causeway.core.mail.mailbox import Mailbox
+from causeway.core.mail.rows import StoredBatch, TxId
 from causeway.core.messages import Deliver, Deposit, SendPart, SettlePart, TxPrepare
 from causeway.store.base import Put, Row, Write
 from causeway.types import Flag, ServiceClass, Span, key_of

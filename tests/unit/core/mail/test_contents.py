@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from causeway.core.mail.answers import Verdict
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, Batch, Shelf
-from causeway.core.mail.mailbox import Verdict
 from causeway.core.mail.rows import encode
 from causeway.core.messages import Deliver
 from causeway.types import SECOND, Flag

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.core.mail.mailbox import Verdict
+from causeway.core.mail.answers import Verdict
 from causeway.core.mail.rows import decode_seen, seen_key
 from causeway.limits import SEEN_INCARNATIONS_MAX
 from causeway.store.base import Put

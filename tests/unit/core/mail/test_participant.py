@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import ANY
 
-from causeway.core.mail.mailbox import TxId, Verdict
+from causeway.core.mail.answers import Verdict
+from causeway.core.mail.rows import TxId
 from causeway.errors import Code
 from causeway.types import SECOND
 from tests.unit.core.mail.postroom import (

@@ -7,8 +7,8 @@ from unittest.mock import ANY
 import pytest
 
 from causeway.core.mail import seen as seen_module
-from causeway.core.mail.mailbox import TxId, Verdict
-from causeway.core.mail.rows import SeenRow, decode_seen, seen_key, stream_of
+from causeway.core.mail.answers import Verdict
+from causeway.core.mail.rows import SeenRow, TxId, decode_seen, seen_key, stream_of
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.errors import Code
 from causeway.limits import SEEN_INCARNATIONS_MAX, SEEN_RANGES_MAX, SEEN_SECONDS_MIN, SEEN_SECONDS_MIN_CROWDED

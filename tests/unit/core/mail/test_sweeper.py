@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from causeway.core.mail.answers import Verdict
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES
-from causeway.core.mail.mailbox import Verdict
 from causeway.core.mail.rows import MARK, batch_key, mark_key
 from causeway.core.mail.sweeper import SWEEP_AGAIN, SWEEP_PAUSE
 from causeway.store.base import Delete

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.mail.faults import deposit_fault
-from causeway.core.mail.mailbox import TxId
+from causeway.core.mail.rows import TxId
 from causeway.limits import TTL_NS_MAX
 from causeway.types import SECOND
 from tests.unit.core.mail import owned
