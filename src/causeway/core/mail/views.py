@@ -108,7 +108,7 @@ def described(mailbox: Mailbox) -> dict[str, object]:
         "volatile": s.volatile_count,
         "volatile_bytes": s.volatile_bytes,
         "memory_bytes": s.memory_bytes,
-        "consumers": s.consumers,
+        "consumers": s.consumers - mailbox.is_item,
         "unsettled": s.unsettled,
         "prepared": s.prepared,
         "oldest": s.oldest,
