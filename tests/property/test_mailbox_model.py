@@ -59,6 +59,32 @@ class MailboxMachine(Senders):
             else:
                 self.detach(holder)
 
+    @rule(
+        key=keys,
+        counts=st.lists(st.integers(1, 6), min_size=1, max_size=3),
+        comers=st.lists(st.tuples(st.sampled_from(sorted(WANTS)), st.sampled_from([2, 12])), min_size=2, max_size=4),
+        data=st.data(),
+    )
+    def select_in_turn(
+        self, key: StreamKey, counts: list[int], comers: list[tuple[str, int]], data: st.DataObject
+    ) -> None:
+        """What some do not want, or not yet, waits for those who come later, and is settled or locked meanwhile."""
+        for holder in list(self.oracle.credit):
+            self.detach(holder)
+        self.send_and_commit(key, counts)
+        for at, (selector, credit) in enumerate(comers):
+            self.attach_anew([(2, 1), (2, 2), (4, 1)][at % 3], credit, selector)
+            self.pump_all()
+            match data.draw(st.integers(0, 3)):
+                case 0:
+                    self.settle_some(data)
+                case 1:
+                    self.settle_held((2, 1), 3)
+                case 2:
+                    self.prepare(data, 0, 0)
+                case _:
+                    self.give_back(data, (2, 1))
+
     @rule(holder=holders)
     def detach(self, holder: tuple[int, int]) -> None:
         before, numbers = len(self.room.operations), self.oracle.holds(holder)

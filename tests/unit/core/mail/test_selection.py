@@ -97,6 +97,27 @@ def test_what_nobody_wanted_goes_to_a_selector_that_comes_later() -> None:
     assert got(room) == {6: [2, 4]}
 
 
+def test_what_is_left_of_a_part_is_shown_to_a_selector_that_has_not_looked_yet() -> None:
+    room = Postroom()
+    room.attach(2, selector="n < 0")
+    stored(room, 1, 10)
+    assert got(room) == {}
+    room.attach(4, credit=3)
+    room.attach(6, selector="n > 5")
+    assert got(room) == {4: [1, 2, 3], 6: [6, 7, 8, 9, 10]}
+
+
+def test_what_one_selector_cuts_out_of_a_part_is_shown_to_another_that_has_not_looked_yet() -> None:
+    room = Postroom()
+    room.attach(2, selector="n < 0")
+    stored(room, 1, 10)
+    assert got(room) == {}
+    room.attach(4, credit=1, selector="third")
+    room.attach(6, selector="n > 1")
+    found = got(room)
+    assert sorted(found[4] + found[6]) == list(range(2, 11))
+
+
 def test_when_the_last_selector_goes_all_is_as_before() -> None:
     room = Postroom()
     room.attach(2, selector="n > 4")
