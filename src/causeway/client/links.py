@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Goodbye, Hello, Message, Ping, Pong, Welcome
 from causeway.errors import CausewayError, Code, Refused
 from causeway.limits import ADDRESSES_LEARNED_MAX, REFUGES_MAX
-from causeway.types import BrokerId, Instant, Peer
+from causeway.types import BrokerId, Duration, Instant, Peer
 
 FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
 """A broker that says so would say so for ever, and so would every other one."""
@@ -26,7 +26,18 @@ FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
 class Uplink:
     """One connection to one broker."""
 
-    __slots__ = ("address", "clogged", "conn", "heard_at", "idle_since", "parting", "peer", "up")
+    __slots__ = (
+        "address",
+        "clogged",
+        "conn",
+        "greeted_in",
+        "heard_at",
+        "idle_since",
+        "opened_at",
+        "parting",
+        "peer",
+        "up",
+    )
 
     def __init__(self, conn: int, address: Address, now: Instant) -> None:
         self.conn = conn
@@ -36,6 +47,9 @@ class Uplink:
         self.clogged = False
         self.heard_at = now
         self.idle_since: Instant | None = None
+        self.opened_at = now
+        self.greeted_in: Duration = 0
+        """From our Hello to the Welcome: a round trip with nothing else on the link."""
         self.parting = False
         """It was our home: kept only for what may still be said on it."""
 
@@ -154,7 +168,9 @@ class Uplinks:
     # What happened ---------------------------------------------------------------------------------------------
     def on_opened(self, turn: Turn, conn: int) -> None:
         """Say hello."""
-        if conn in self._by_conn and self._hello is not None:
+        link = self._by_conn.get(conn)
+        if link is not None and self._hello is not None:
+            link.opened_at = turn.now
             turn.send(conn, self._hello)
 
     def on_closed(self, turn: Turn, conn: int, reason: str) -> None:
@@ -218,6 +234,7 @@ class Uplinks:
             return
         link.up = True
         link.peer = welcome.peer
+        link.greeted_in = turn.now - link.opened_at
         self._by_broker.setdefault(welcome.peer.id, link)
         self.deadlines.set(link.conn, turn.now + self._config.heartbeat)
         self.ups.append(link)

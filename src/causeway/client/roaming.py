@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from causeway.client.errands import Errands
+from causeway.client.fates import Fates
 from causeway.client.links import Uplink, Uplinks
 from causeway.client.settings import SessionConfig
 from causeway.core import locating
@@ -63,12 +64,20 @@ class Roamer:
     """Decides where a session's home should be while it has one."""
 
     def __init__(
-        self, config: SessionConfig, links: Uplinks, errands: Errands, rng: random.Random, *, alarm: Alarm | None = None
+        self,
+        config: SessionConfig,
+        links: Uplinks,
+        errands: Errands,
+        rng: random.Random,
+        *,
+        fates: Fates,
+        alarm: Alarm | None = None,
     ) -> None:
         self._config = config
         self._links = links
         self._errands = errands
         self._rng = rng
+        self._fates = fates
         self.deadlines: Deadlines[str] = Deadlines(alarm)
         self._token = 0
         self._nonce = 1 << 32
@@ -169,6 +178,10 @@ class Roamer:
         self._waiting = True
         self.deadlines.set(DECIDE, now + ANSWERED_WITHIN)
         self._probes[home.conn] = probe = Measurement(home, None, ours=False)
+        if self._fates.count:
+            # A Ping waits behind what we send ourselves; that must not look like distance, or a busy client would
+            # move for ever.
+            probe.best = home.greeted_in
         self._ping(turn, probe)
         turn.send(home.conn, Locate(self._token, exclude, trips))
 
