@@ -30,6 +30,7 @@ class Uplink:
         "address",
         "clogged",
         "conn",
+        "crowded",
         "greeted_in",
         "heard_at",
         "idle_since",
@@ -45,6 +46,8 @@ class Uplink:
         self.peer: Peer | None = None
         self.up = False
         self.clogged = False
+        self.crowded = False
+        """The broker has no room for us."""
         self.heard_at = now
         self.idle_since: Instant | None = None
         self.opened_at = now
@@ -246,6 +249,7 @@ class Uplinks:
     def _on_goodbye(self, turn: Turn, link: Uplink, goodbye: Goodbye) -> None:
         if goodbye.code in FATAL_CODES:
             self.fatal = Refused(Code.of(goodbye.code), goodbye.detail)
+        link.crowded = goodbye.code == Code.OVERLOADED
         if goodbye.others:
             # It has no room, and knows who has: those first, in an order of our own (others are refused there too).
             self.learn(goodbye.others)
