@@ -59,7 +59,7 @@ REMEDIES: dict[Code, str] = {
     Code.ABORTED: "repeat the transaction",
     Code.EXPIRED: "give the message a longer time to live",
     Code.UNAVAILABLE: "wait for the broker or connect to another one",
-    Code.OVERLOADED: "send less at once",
+    Code.OVERLOADED: "send less at once, or connect to a broker that has room",
     Code.CLUSTER_FULL: "use fewer mailboxes, or restart brokers with --set mailboxes_max; those that exist go on",
     Code.NO_MAILBOX: "send elsewhere: the private mailbox or subscription has ended with the connection it belonged to",
     Code.IN_USE: "close the other consumer of this subscription first, or share it",

@@ -24,7 +24,7 @@ from causeway.types import MICROSECOND, MILLISECOND
 Where = Annotated[str | None, typer.Argument(metavar="[URL]", help="Brokers to ask; the same as --url.")]
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class Finding(msgspec.Struct, kw_only=True):
     """Who was asked, and the brokers it named, the best one first."""
 
     asked: str
@@ -66,7 +66,7 @@ def locate(where: Where = None, *, url: Url = None, data: Data = None, as_json: 
     return EXIT_OK if chosen else EXIT_FAILED
 
 
-async def _ask(addresses: tuple[Address, ...]) -> Answer:
+async def _ask(addresses: tuple[Address, ...]) -> Finding:
     """The first broker that answers knows the others; then the way to each of them is measured from here."""
     skipped: dict[str, str] = {}
     for host, port in addresses:
@@ -77,7 +77,7 @@ async def _ask(addresses: tuple[Address, ...]) -> Answer:
             skipped[f"{host}:{port}"] = str(error)
             continue
         measured = await asyncio.gather(*(_measured(one) for one in located.candidates))
-        return Answer(asked=f"{host}:{port}", candidates=locating.rank(measured), skipped=skipped)
+        return Finding(asked=f"{host}:{port}", candidates=locating.rank(measured), skipped=skipped)
     raise TransportError(f"no broker answered ({'; '.join(skipped.values())}); is the cluster running?")
 
 
@@ -151,7 +151,7 @@ def _described(one: Candidate) -> dict[str, Any]:
     }
 
 
-def _table(answer: Answer) -> Table:
+def _table(answer: Finding) -> Table:
     title = f"where to go, as {answer.asked} sees it"
     # Narrow enough for 80 columns.
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=0, pad_edge=False)

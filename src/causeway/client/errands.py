@@ -158,7 +158,7 @@ class Errands:
             if was_asked:
                 self._begin(turn, errand)
             else:
-                self._pause(turn, errand)
+                self._pause(turn, errand, crowded=link.crowded)
 
     def on_moved(self, turn: Turn, link: Uplink, moved: Moved) -> None:
         """Go where the mailbox is served now."""
@@ -216,6 +216,9 @@ class Errands:
         errand.answered = False
         errand.on_lost(turn)
 
-    def _pause(self, turn: Turn, errand: Errand) -> None:
+    def _pause(self, turn: Turn, errand: Errand, *, crowded: bool = False) -> None:
         errand.moves = 0
-        self.deadlines.set(errand.number, turn.now + self._rng.randint(MOVED_WAIT_MIN, MOVED_WAIT_MAX))
+        shortest, longest = MOVED_WAIT_MIN, MOVED_WAIT_MAX
+        if crowded:  # room comes when somebody leaves: many who ask all the time would only cost the broker more
+            shortest, longest = self._config.retry_max // 2, self._config.retry_max
+        self.deadlines.set(errand.number, turn.now + self._rng.randint(shortest, longest))

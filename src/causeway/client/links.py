@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import PROTOCOL_VERSION, Goodbye, Hello, Message, Ping, Pong, Welcome
 from causeway.errors import CausewayError, Code, Refused
 from causeway.limits import ADDRESSES_LEARNED_MAX, REFUGES_MAX
-from causeway.types import BrokerId, Instant, Peer
+from causeway.types import BrokerId, Duration, Instant, Peer
 
 FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
 """A broker that says so would say so for ever, and so would every other one."""
@@ -26,7 +26,19 @@ FATAL_CODES = frozenset({Code.BAD_VERSION, Code.BAD_FIELD})
 class Uplink:
     """One connection to one broker."""
 
-    __slots__ = ("address", "clogged", "conn", "heard_at", "idle_since", "parting", "peer", "up")
+    __slots__ = (
+        "address",
+        "clogged",
+        "conn",
+        "crowded",
+        "greeted_in",
+        "heard_at",
+        "idle_since",
+        "opened_at",
+        "parting",
+        "peer",
+        "up",
+    )
 
     def __init__(self, conn: int, address: Address, now: Instant) -> None:
         self.conn = conn
@@ -34,8 +46,13 @@ class Uplink:
         self.peer: Peer | None = None
         self.up = False
         self.clogged = False
+        self.crowded = False
+        """The broker has no room for us."""
         self.heard_at = now
         self.idle_since: Instant | None = None
+        self.opened_at = now
+        self.greeted_in: Duration = 0
+        """From our Hello to the Welcome: a round trip with nothing else on the link."""
         self.parting = False
         """It was our home: kept only for what may still be said on it."""
 
@@ -154,7 +171,9 @@ class Uplinks:
     # What happened ---------------------------------------------------------------------------------------------
     def on_opened(self, turn: Turn, conn: int) -> None:
         """Say hello."""
-        if conn in self._by_conn and self._hello is not None:
+        link = self._by_conn.get(conn)
+        if link is not None and self._hello is not None:
+            link.opened_at = turn.now
             turn.send(conn, self._hello)
 
     def on_closed(self, turn: Turn, conn: int, reason: str) -> None:
@@ -218,6 +237,7 @@ class Uplinks:
             return
         link.up = True
         link.peer = welcome.peer
+        link.greeted_in = turn.now - link.opened_at
         self._by_broker.setdefault(welcome.peer.id, link)
         self.deadlines.set(link.conn, turn.now + self._config.heartbeat)
         self.ups.append(link)
@@ -229,6 +249,7 @@ class Uplinks:
     def _on_goodbye(self, turn: Turn, link: Uplink, goodbye: Goodbye) -> None:
         if goodbye.code in FATAL_CODES:
             self.fatal = Refused(Code.of(goodbye.code), goodbye.detail)
+        link.crowded = goodbye.code == Code.OVERLOADED
         if goodbye.others:
             # It has no room, and knows who has: those first, in an order of our own (others are refused there too).
             self.learn(goodbye.others)

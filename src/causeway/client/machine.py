@@ -84,7 +84,7 @@ class SessionMachine:
         self._errands = Errands(config, self._links, rng, alarm=alarm)
         self._consumers = MailReaders(config, self._errands, alarm=alarm)
         self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
-        self._roamer = Roamer(config, self._links, self._errands, rng, alarm=alarm)
+        self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
         if config.keep:

@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from causeway.client.errands import Errands
+from causeway.client.fates import Fates
 from causeway.client.links import Uplink, Uplinks
 from causeway.client.settings import SessionConfig
 from causeway.core import locating
@@ -42,7 +43,7 @@ ASK: Final = "ask"
 DECIDE: Final = "decide"
 
 
-class Probe:
+class Measurement:
     """A broker whose round trip is being measured."""
 
     __slots__ = ("best", "candidate", "left", "link", "nonce", "ours", "pinged_at")
@@ -63,17 +64,25 @@ class Roamer:
     """Decides where a session's home should be while it has one."""
 
     def __init__(
-        self, config: SessionConfig, links: Uplinks, errands: Errands, rng: random.Random, *, alarm: Alarm | None = None
+        self,
+        config: SessionConfig,
+        links: Uplinks,
+        errands: Errands,
+        rng: random.Random,
+        *,
+        fates: Fates,
+        alarm: Alarm | None = None,
     ) -> None:
         self._config = config
         self._links = links
         self._errands = errands
         self._rng = rng
+        self._fates = fates
         self.deadlines: Deadlines[str] = Deadlines(alarm)
         self._token = 0
         self._nonce = 1 << 32
         """Apart from those of `links`."""
-        self._probes: dict[int, Probe] = {}
+        self._probes: dict[int, Measurement] = {}
         """Of the round under way, by connection; the first is our home."""
         self._waiting = False
         """For the answer to Locate."""
@@ -168,18 +177,22 @@ class Roamer:
         self._token += 1
         self._waiting = True
         self.deadlines.set(DECIDE, now + ANSWERED_WITHIN)
-        self._probes[home.conn] = probe = Probe(home, None, ours=False)
+        self._probes[home.conn] = probe = Measurement(home, None, ours=False)
+        if self._fates.count:
+            # A Ping waits behind what we send ourselves; that must not look like distance, or a busy client would
+            # move for ever.
+            probe.best = home.greeted_in
         self._ping(turn, probe)
         turn.send(home.conn, Locate(self._token, exclude, trips))
 
     def _probe(self, turn: Turn, one: Candidate) -> None:
         known = self._links.known(one.peer)
         link = known or self._links.reach(turn, one.peer)
-        probe = self._probes[link.conn] = Probe(link, one, ours=known is None)
+        probe = self._probes[link.conn] = Measurement(link, one, ours=known is None)
         if link.up:
             self._ping(turn, probe)
 
-    def _ping(self, turn: Turn, probe: Probe) -> None:
+    def _ping(self, turn: Turn, probe: Measurement) -> None:
         self._nonce += 1
         probe.nonce = self._nonce
         probe.pinged_at = turn.now

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from causeway.cli import locate as locate_module
-from causeway.cli.locate import Answer, explain
+from causeway.cli.locate import Finding, explain
 from causeway.cli.main import main
 from causeway.core.locating import rank
 from causeway.core.messages import Candidate
@@ -71,8 +71,8 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     """Let a broker of this test's choice answer."""
 
     def tell(*candidates: Candidate, skipped: dict[str, str] | None = None) -> None:
-        async def ask(addresses: object) -> Answer:
-            return Answer(asked="127.0.0.1:7400", candidates=rank(candidates), skipped=skipped or {})
+        async def ask(addresses: object) -> Finding:
+            return Finding(asked="127.0.0.1:7400", candidates=rank(candidates), skipped=skipped or {})
 
         monkeypatch.setattr(locate_module, "_ask", ask)
 

@@ -221,6 +221,21 @@ def test_session_whose_reader_needs_the_old_broker_does_not_move_for_its_load() 
     assert trip.dialled_hosts == ["b1"], "its connection would stay"
 
 
+def test_busy_client_does_not_take_its_own_queue_for_distance() -> None:
+    trip = Trip({"b1": NEAR, "b2": NEAR}, fact("b1"), fact("b2"))
+    trip.session.send("orders", b"x", timeout=1000 * SECOND)
+    trip.turn()
+    trip.trips["b1"] = 50 * MILLISECOND  # every answer of b1 stands behind what we send
+    trip.run(100 * SECOND)
+    assert trip.at == "b1"
+
+
+def test_quiet_client_notices_that_the_way_has_become_longer() -> None:
+    trip = Trip({"b1": NEAR, "b2": NEAR}, fact("b1"), fact("b2"))
+    trip.trips["b1"] = FAR
+    trip.until_at("b2")
+
+
 @pytest.mark.parametrize("facts", [{"alive": False}, {"ready": False}, {"connections": 1000}], ids=str)
 def test_broker_that_takes_nobody_is_not_even_measured(facts: dict[str, object]) -> None:
     trip = Trip({"b1": FAR, "b2": NEAR}, fact("b1"), fact("b2", **facts))

@@ -95,6 +95,7 @@ class Link:
     __slots__ = (
         "announced",
         "burden",
+        "burden_at",
         "channel",
         "cluster",
         "confirmed",
@@ -130,7 +131,8 @@ class Link:
         """No dial before this."""
         self.round_trip: Duration | None = None
         self.burden: Burden | None = None
-        """What it last said of its load."""
+        """What it last said of its load, and when."""
+        self.burden_at: Instant = 0
 
     def enqueue(self, head: Message, body: bytes, frames_max: int, bytes_max: int) -> None:
         """Keep a frame until the link is up; dropped when there are too many (the sender has a retry)."""

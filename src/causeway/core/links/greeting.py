@@ -68,7 +68,7 @@ class Greeting:
             self._standing.hear_root(turn, head.root)
             self._welcome(turn, channel, (), self._locator.tell(turn, channel))
             book.established(turn, channel, head.peer, head.incarnation, head.cluster)
-            self._locator.hear(channel, head.burden)
+            self._locator.hear(turn, channel, head.burden)
             return
         if len(book.clients) >= self._clients_max:
             self._send_on(turn, channel)
@@ -118,7 +118,7 @@ class Greeting:
         self._standing.hear_root(turn, head.root)
         link = book.established(turn, channel, head.peer, head.incarnation, head.cluster)
         link.measured(turn.now - channel.timed_at)
-        self._locator.hear(channel, head.burden)
+        self._locator.hear(turn, channel, head.burden)
 
     @staticmethod
     def is_echo(channel: Channel, head: Message) -> bool:

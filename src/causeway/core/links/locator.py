@@ -28,6 +28,9 @@ from causeway.types import SECOND, BrokerId, Duration, Instant, Peer
 NEWS_PAUSE: Duration = 1 * SECOND
 """A burden that only changed in numbers is told no more often on a link too busy for signs of life."""
 
+DEAD_NAMED_FOR: Duration = 60 * SECOND
+"""So long a broker that is gone is named as dead, for people who ask why it was not chosen."""
+
 
 class Locator:
     """The locator that every broker is."""
@@ -57,13 +60,14 @@ class Locator:
             return True
         return told != ours and now - channel.told_at >= NEWS_PAUSE
 
-    def hear(self, channel: Channel, burden: Burden | None) -> None:
+    def hear(self, turn: Turn, channel: Channel, burden: Burden | None) -> None:
         """What a broker says of itself; nonsense is not kept."""
         if burden is None or channel.link is None:
             return
         sound = 0 <= burden.connections <= CONNECTIONS_MAX and 1 <= burden.limit <= CONNECTIONS_MAX
         if sound and 1 <= burden.capability <= CAPABILITY_MAX:
             channel.link.burden = burden
+            channel.link.burden_at = turn.now
 
     # For clients -------------------------------------------------------------------------------------------------
     def on_locate(self, turn: Turn, channel: Channel, head: Locate) -> None:
@@ -89,7 +93,7 @@ class Locator:
         us = self._standing
         found = [_candidate(us.me, self.burden(), remote, measured, distance=0, started=us.incarnation, alive=True)]
         for link in self._book.links.values():
-            if link.burden is not None:
+            if link.burden is not None and not self._is_unknown(link, turn.now):
                 distance = -1 if link.round_trip is None else link.round_trip
                 found.append(
                     _candidate(
@@ -103,6 +107,10 @@ class Locator:
                     )
                 )
         return found
+
+    def _is_unknown(self, link: Link, now: Instant) -> bool:
+        """Whether there is nothing to be said of a broker: its link sleeps, or it has been gone for long."""
+        return link.channel is None and (link.announced is not None or now - link.burden_at >= DEAD_NAMED_FOR)
 
     def _lives(self, link: Link, now: Instant) -> bool:
         return link.channel is not None and now - link.channel.heard_at <= self._silence

@@ -96,7 +96,7 @@ class Pulse:
         """A broker asks for a sign of life."""
         if ping.keep:
             channel.used_at = turn.now
-        self._locator.hear(channel, ping.burden)
+        self._locator.hear(turn, channel, ping.burden)
         if channel.stage is not _BROKER:
             return  # we have said goodbye
         us = self._standing
@@ -111,5 +111,5 @@ class Pulse:
         if 0 != pong.nonce == channel.nonce and channel.link is not None:
             channel.link.measured(turn.now - channel.timed_at)
             channel.nonce = 0
-        self._locator.hear(channel, pong.burden)
+        self._locator.hear(turn, channel, pong.burden)
         self._standing.hear_root(turn, pong.root)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from causeway.core.links.locator import NEWS_PAUSE
+from causeway.core.links.locator import DEAD_NAMED_FOR, NEWS_PAUSE
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.core.messages import PROTOCOL_VERSION, Burden, Candidate, Goodbye, Hail, Hello, Locate, Located, Ping
 from causeway.errors import Code
 from causeway.limits import CANDIDATES_MAX, CONNECTIONS_MAX
@@ -126,6 +127,27 @@ def test_dead_broker_is_named_as_dead_and_never_chosen() -> None:
     wire.crash(cedar, told=False)
     wire.now += ash.config.silence + 1
     assert {one.peer.name: one.alive for one in ask(ash, conn)} == {"ash": True, "beech": False, "cedar": False}
+
+
+def test_broker_that_has_been_gone_for_long_is_not_spoken_of() -> None:
+    wire = Wire()
+    ash, beech = connected(wire, "ash", "beech")
+    conn = client(ash)
+    wire.crash(beech)
+    wire.settle()
+    wire.now += DEAD_NAMED_FOR
+    assert named(ask(ash, conn)) == ["ash"]
+
+
+def test_broker_whose_link_sleeps_is_not_called_dead() -> None:
+    wire = Wire()
+    ash, beech = connected(wire, "ash", "beech")
+    wire.pass_time(LINK_IDLE + SECOND)
+    conn = client(ash)
+    assert named(ask(ash, conn)) == ["ash"]
+    ash.send(beech, HAIL)
+    wire.settle()
+    assert sorted(named(ask(ash, conn))) == ["ash", "beech"]
 
 
 def test_brokers_the_client_could_not_reach_are_left_out() -> None:
