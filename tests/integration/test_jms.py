@@ -10,7 +10,15 @@ import pytest
 
 import causeway.sync
 from causeway import jms
-from causeway.jms import Connection, ConnectionFactory, DeliveryMode, Message, Session, TextMessage
+from causeway.jms import (
+    Connection,
+    ConnectionFactory,
+    DeliveryMode,
+    Message,
+    MessageConsumer,
+    Session,
+    TextMessage,
+)
 from causeway.testing import LocalCluster
 
 WAIT = 10_000
@@ -442,6 +450,13 @@ def test_request_is_answered_through_a_temporary_queue(factory: ConnectionFactor
 
 
 # Start, stop, listeners -----------------------------------------------------------------------------------------
+def receive_until_closed(consumer: MessageConsumer) -> Message | None:
+    try:
+        return consumer.receive()
+    except jms.IllegalStateException:
+        return None  # closed before we began to wait
+
+
 def test_nothing_is_handed_out_before_start_and_after_stop(factory: ConnectionFactory, connection: Connection) -> None:
     send(connection, "jms/gate", "a", "b", "c")
     with factory.create_connection() as other:
@@ -465,11 +480,28 @@ def test_close_ends_whoever_waits(connection: Connection) -> None:
     session = connection.create_session()
     consumer = session.create_consumer(session.create_queue("jms/empty"))
     found: list[Message | None] = []
-    waiting = threading.Thread(target=lambda: found.append(consumer.receive()))
+    waiting = threading.Thread(target=lambda: found.append(receive_until_closed(consumer)))
     waiting.start()
     consumer.close()
     waiting.join(10)
     assert found == [None]
+
+
+@pytest.mark.parametrize("what", ["consumer", "session", "connection"])
+def test_close_ends_whoever_waits_for_start(factory: ConnectionFactory, connection: Connection, what: str) -> None:
+    send(connection, f"jms/stopped-{what}", "a")
+    other = factory.create_connection()
+    session = other.create_session()
+    consumer = session.create_consumer(session.create_queue(f"jms/stopped-{what}"))
+    assert consumer.receive(MOMENT) is None
+    found: list[Message | None] = []
+    waiting = threading.Thread(target=lambda: found.append(receive_until_closed(consumer)))
+    waiting.start()
+    {"consumer": consumer, "session": session, "connection": other}[what].close()
+    waiting.join(10)
+    assert found == [None]
+    other.close()
+    eventually(lambda: left_in(connection, f"jms/stopped-{what}") == ["a"])
 
 
 def test_listener_gets_what_comes_one_after_the_other(factory: ConnectionFactory, connection: Connection) -> None:
@@ -544,6 +576,7 @@ def test_listener_commits_and_rolls_back(connection: Connection) -> None:
 
 
 def test_listener_closes_its_consumer_and_recovers(connection: Connection) -> None:
+    send(connection, "jms/once", "a", "b")
     session = connection.create_session()
     consumer = session.create_consumer(session.create_queue("jms/once"))
     counts: list[int] = []
@@ -560,7 +593,6 @@ def test_listener_closes_its_consumer_and_recovers(connection: Connection) -> No
             refused.append(str(caught.value))
         consumer.close()
 
-    send(connection, "jms/once", "a", "b")
     consumer.set_message_listener(listen)
     eventually(lambda: left_in(connection, "jms/once") == ["b"])
     assert counts == [1, 2]

@@ -191,6 +191,11 @@ class Connection:
         if not self._client_id:
             raise IllegalStateException("a durable subscription needs a client id: set_client_id, or share it")
 
+    def check_unsubscribed(self, name: str) -> None:
+        """Raise if a durable subscription has a consumer here."""
+        if any(session.subscribes(name) for session in self._sessions):
+            raise IllegalStateException(f"the subscription {name!r} has a consumer: close it first")
+
     def get_meta_data(self) -> ConnectionMetaData:
         """What the provider is."""
         return self.META_DATA
