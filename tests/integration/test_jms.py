@@ -544,7 +544,12 @@ def test_listener_that_raises_gets_the_message_again_and_is_reported(connection:
                 raise ValueError("not yet")
 
     reported: list[jms.JMSException] = []
-    connection.set_exception_listener(reported.append)
+
+    def hear(error: jms.JMSException) -> None:
+        reported.append(error)
+        raise error  # which must not keep messages from coming
+
+    connection.set_exception_listener(hear)
     session = connection.create_session()
     fussy = Fussy()
     session.create_consumer(session.create_queue("jms/fussy")).set_message_listener(fussy)
@@ -611,6 +616,29 @@ def test_listener_can_be_taken_away_and_set_again(connection: Connection) -> Non
     send(connection, "jms/changing", "b")
     consumer.set_message_listener(lambda message: found.append(("second", text_of(message))))
     eventually(lambda: found[1:] == [("second", "b")])
+
+
+def test_listener_moves_each_message_once_although_a_broker_dies() -> None:
+    with LocalCluster(brokers=4) as cluster, ConnectionFactory(cluster.url).create_connection() as connection:
+        send(connection, "from", *map(str, range(40)))
+        session = connection.create_session(Session.SESSION_TRANSACTED)
+        producer = session.create_producer(session.create_queue("to"))
+        undone: list[jms.JMSException] = []
+
+        def move(message: Message) -> None:
+            producer.send(message)
+            try:
+                session.commit()
+            except jms.TransactionRolledBackException as error:
+                undone.append(error)  # it comes again
+
+        connection.start()
+        session.create_consumer(session.create_queue("from")).set_message_listener(move)
+        eventually(lambda: len(left_in(connection, "to")) >= 5)
+        cluster.kill(0)
+        eventually(lambda: len(left_in(connection, "to")) >= 40, 60)
+        assert sorted(map(str, left_in(connection, "to"))) == sorted(map(str, range(40)))
+        eventually(lambda: left_in(connection, "from") == [])
 
 
 # Mistakes -------------------------------------------------------------------------------------------------------

@@ -230,8 +230,11 @@ class Connection:
         listener = self._failure_listener
         if listener is None:
             log.error("%s", shown, exc_info=error)
-        else:
+            return
+        try:
             (listener if callable(listener) else listener.on_exception)(shown)
+        except Exception:  # whoever reports goes on: it delivers messages
+            log.exception("the exception listener raised; it was to hear of: %s", shown)
 
     # Temporary destinations ------------------------------------------------------------------------------------
     def make_temporary_queue(self) -> TemporaryQueue:

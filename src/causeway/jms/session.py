@@ -76,7 +76,7 @@ class AnySession(Creation):
 
         Raises:
             TransactionRolledBackException: it did not happen; what was received comes again.
-            JMSException: nobody answered in time; the outcome is decided and not known here.
+            JMSException: nobody answered in time; the outcome is unknown. Close the session, and look.
             IllegalStateException: the session is closed or not transacted.
         """
         self._check_transacted()
