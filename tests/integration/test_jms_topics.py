@@ -103,6 +103,8 @@ def test_durable_subscription_goes_on_without_its_consumer(connect: Callable[...
     session = connect("archive").create_session()
     again = session.create_durable_consumer(topic, "all")
     assert texts(again, 3) == ["a", "b", "c"]
+    with pytest.raises(jms.IllegalStateException, match="has a consumer"):
+        session.unsubscribe("all")
     again.close()
     session.unsubscribe("all")
     publish(publisher, "news/local", "d")

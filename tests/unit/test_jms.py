@@ -18,7 +18,13 @@ OURS = {
     "MessageConsumer": {"begin_again"},
     "AnySession": {"check_receive", "hand_out"},
     "JMSContext": {"message_of"},
-    "Connection": {"check_client_id", "check_reader", "make_temporary_queue", "make_temporary_topic"},
+    "Connection": {
+        "check_client_id",
+        "check_reader",
+        "check_unsubscribed",
+        "make_temporary_queue",
+        "make_temporary_topic",
+    },
 }
 """Names with an underscore that are not of JMS: what the parts of the package say to each other."""
 
@@ -74,7 +80,19 @@ TOLD_APART = [
     jms.TemporaryTopic,
 ]
 """Classes of which the table names every call; messages have too many."""
-UNTOLD = {"end", "adopt", "forget", "failed", "dispatch", "reads", "report", "tell", "getQueueName", "getTopicName"}
+UNTOLD = {
+    "end",
+    "adopt",
+    "forget",
+    "failed",
+    "dispatch",
+    "reads",
+    "report",
+    "subscribes",
+    "tell",
+    "getQueueName",
+    "getTopicName",
+}
 """What the parts of the package say to each other, and what needs no telling."""
 
 

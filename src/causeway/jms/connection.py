@@ -191,6 +191,11 @@ class Connection:
         if not self._client_id:
             raise IllegalStateException("a durable subscription needs a client id: set_client_id, or share it")
 
+    def check_unsubscribed(self, name: str) -> None:
+        """Raise if a durable subscription has a consumer here."""
+        if any(session.subscribes(name) for session in self._sessions):
+            raise IllegalStateException(f"the subscription {name!r} has a consumer: close it first")
+
     def get_meta_data(self) -> ConnectionMetaData:
         """What the provider is."""
         return self.META_DATA
@@ -225,8 +230,11 @@ class Connection:
         listener = self._failure_listener
         if listener is None:
             log.error("%s", shown, exc_info=error)
-        else:
+            return
+        try:
             (listener if callable(listener) else listener.on_exception)(shown)
+        except Exception:  # whoever reports goes on: it delivers messages
+            log.exception("the exception listener raised; it was to hear of: %s", shown)
 
     # Temporary destinations ------------------------------------------------------------------------------------
     def make_temporary_queue(self) -> TemporaryQueue:

@@ -46,6 +46,7 @@ class MessageConsumer:
         selector: str | None = None,
         no_local: bool = False,
         lasting: bool = True,
+        subscription: str | None = None,
     ) -> None:
         self._session = session
         self._destination = destination
@@ -54,6 +55,8 @@ class MessageConsumer:
         self._no_local = no_local
         self._lasting = lasting
         """Whether what it reads outlasts it, so that it can be left and entered again."""
+        self.subscription = subscription
+        """The name of a durable subscription."""
         self._closed = False
         self._held: sync.Message | None = None
         """Fetched, and not handed out because the connection was stopped."""
@@ -167,7 +170,7 @@ class MessageConsumer:
         old, self._held = self._native, None
         with translated():
             old.close()
-            self._native = self._attached()
+            self._native = self._attach()
 
     def close(self) -> None:
         """End, after the listener's current call; idempotent. What was received and not acknowledged stays with the
@@ -182,6 +185,7 @@ class MessageConsumer:
     def end(self) -> None:
         """Leave the destination: the session holds nothing of it any more."""
         self._closed = True
+        self._session.gate.interrupt()
         with translated():
             self._native.close()
 

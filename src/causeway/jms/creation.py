@@ -166,11 +166,14 @@ class Creation:
     create_durable_subscriber = create_durable_consumer
     """As JMS 1.1 calls it."""
 
-    def unsubscribe(self, name: str) -> None:
-        """End a durable subscription of this client id, or (without a client id) a shared one."""
+    def unsubscribe(self, name: str, *, shared: bool | None = None) -> None:
+        """End a durable subscription of this client id, or a shared one (if not said: when there is no client id)."""
         self._check_open()
+        self._connection.check_unsubscribed(name)
         with translated():
-            self._connection.bus.unsubscribe(name, shared=not self._connection.get_client_id())
+            self._connection.bus.unsubscribe(
+                name, shared=not self._connection.get_client_id() if shared is None else shared
+            )
 
     def create_browser(self, queue: Queue, message_selector: str | None = None) -> QueueBrowser:
         """Look at a queue without taking anything."""
@@ -202,7 +205,14 @@ class Creation:
                 prefetch=prefetch,
             )
 
-        return self._consumer(topic, attach, selector=selector or None, no_local=no_local, lasting=durable)
+        return self._consumer(
+            topic,
+            attach,
+            selector=selector or None,
+            no_local=no_local,
+            lasting=durable,
+            subscription=name if durable else None,
+        )
 
     def _consumer(
         self,
@@ -212,10 +222,19 @@ class Creation:
         selector: str | None,
         no_local: bool = False,
         lasting: bool,
+        subscription: str | None = None,
     ) -> MessageConsumer:
         self._check_open()
         session: AnySession = self._as_session()
-        consumer = MessageConsumer(session, destination, attach, selector=selector, no_local=no_local, lasting=lasting)
+        consumer = MessageConsumer(
+            session,
+            destination,
+            attach,
+            selector=selector,
+            no_local=no_local,
+            lasting=lasting,
+            subscription=subscription,
+        )
         session.adopt(consumer)
         return consumer
 

@@ -76,7 +76,7 @@ class AnySession(Creation):
 
         Raises:
             TransactionRolledBackException: it did not happen; what was received comes again.
-            JMSException: nobody answered in time; the outcome is decided and not known here.
+            JMSException: nobody answered in time; the outcome is unknown. Close the session, and look.
             IllegalStateException: the session is closed or not transacted.
         """
         self._check_transacted()
@@ -142,8 +142,11 @@ class AnySession(Creation):
         """Whether a consumer may wait for a message: nobody listens, and there is room for one more."""
         if any(other.get_message_listener() is not None for other in self._consumers):
             raise IllegalStateException("the session has a message listener: receive in another session")
+        prefetch = self._connection.prefetch
+        if len(self._unsettled) < prefetch:
+            return
         held = sum(1 for owner, _ in self._unsettled if owner is consumer)
-        if held >= self._connection.prefetch:
+        if held >= prefetch:
             how = "commit" if self.get_transacted() else "acknowledge"
             raise ResourceAllocationException(
                 f"{held} messages are received and not acknowledged: {how} them, or connect with a higher prefetch"
@@ -232,6 +235,10 @@ class AnySession(Creation):
     def reads(self, destination: Destination) -> bool:
         """Whether it has a consumer of a destination."""
         return any(consumer.destination == destination for consumer in self._consumers)
+
+    def subscribes(self, name: str) -> bool:
+        """Whether it has a consumer of a durable subscription."""
+        return any(consumer.subscription == name for consumer in self._consumers)
 
     def adopt(self, consumer: MessageConsumer) -> None:
         """One more consumer to look after."""
