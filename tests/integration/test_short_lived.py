@@ -18,7 +18,7 @@ AT_ONCE = 10
 LIVES_FIRST = 100
 """They let the broker's interpreter reach its working size."""
 GROWTH_MIB_MAX = 10.0
-"""Of the broker's memory, by LIVES connections. Measured: 4.9, and all of it is memory of the past that has a bound of its
+"""Of the broker's memory, by LIVES connections. Measured: 4.9, all of it memory of the past that has a bound of its
 own and is not full yet: the trace (TRACE_RECORDS_MAX), groups that ended (GROUPS_LEFT_MAX, GROUPS_LEARNED_MAX), senders
 that items have seen (ADR 0006), names that were checked (NAMES_REMEMBERED_MAX). The margin is for allocators and page
 sizes; one mailbox that stays behind per connection took 22 more."""
