@@ -49,10 +49,13 @@ def json_lines(output: str) -> list[dict[str, Any]]:
 
 
 @contextlib.asynccontextmanager
-async def running_cluster(data: Path, brokers: int, *, durability: str = "disk") -> AsyncIterator[ProcessCluster]:
+async def running_cluster(
+    data: Path, brokers: int, *, durability: str = "disk", settings: Mapping[str, str] | None = None
+) -> AsyncIterator[ProcessCluster]:
     """A cluster on free ports that is stopped in any case."""
     runfile.prepare_data_dir(data)
-    cluster = ProcessCluster(data, plan(runfile.load(data), brokers=brokers, durability=durability))
+    run = plan(runfile.load(data), brokers=brokers, durability=durability, settings=settings)
+    cluster = ProcessCluster(data, run)
     try:
         await cluster.start()
         await cluster.wait_active()

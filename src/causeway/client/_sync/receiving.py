@@ -272,9 +272,13 @@ class BusReceiving(BusBase):
         engine, session = self._engine, self._engine.session
         with engine.lock:
             leaving = [one for one in session.consumers() if one.ends or self._is_private(one)]
+            read = [reader.mailbox for reader in leaving]
             for reader in leaving:
                 reader.ends = True
                 session.detach(reader)
+            for mailbox in self._temporary:
+                if mailbox not in read:  # its consumers were closed before
+                    session.end_mailbox(mailbox)
             engine.wake()
         engine.until(lambda: not session.ending and not any(one in leaving for one in session.consumers()), seconds)
 
