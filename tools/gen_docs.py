@@ -24,6 +24,7 @@ from causeway import config, errors, limits, trace
 from causeway.cli import view
 from causeway.core import messages
 from causeway.drivers.aio.exits import Exit
+from causeway.topics import limits as topic_limits
 
 ROOT = Path(__file__).resolve().parent.parent
 SECTION = re.compile(r"(<!-- generated:(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -133,14 +134,15 @@ def constants(source: str) -> Iterator[tuple[str, str]]:
 
 
 def limit_table() -> str:
-    """Every bound of limits.py with its reason; units are in the names."""
+    """Every bound of limits.py and topics/limits.py with its reason; units are in the names."""
     rows = []
-    for name, reason in constants(inspect.getsource(limits)):
-        if name in ("KIB", "MIB"):
-            continue
-        if not reason:
-            raise SystemExit(f"limits.{name} needs its reason as a docstring on the next line")
-        rows.append((f"`{name}`", amount(name, getattr(limits, name)), cell(reason)))
+    for module in (limits, topic_limits):
+        for name, reason in constants(inspect.getsource(module)):
+            if name in ("KIB", "MIB"):
+                continue
+            if not reason:
+                raise SystemExit(f"{module.__name__}.{name} needs its reason as a docstring on the next line")
+            rows.append((f"`{name}`", amount(name, getattr(module, name)), cell(reason)))
     return table(("limit", "value", "reason"), rows)
 
 

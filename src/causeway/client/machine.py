@@ -21,20 +21,17 @@ from causeway.client.outcomes import (
     Connected,
     ConsumerAttached,
     ConsumerRefused,
-    DeliveryConfirmed,
     Disconnected,
     InquiryDone,
-    MessagesArrived,
     Outcome,
-    SendDone,
     SessionFailed,
-    TransactionDone,
     WindowOpened,
 )
 from causeway.client.reader import MailReader
 from causeway.client.roaming import Roamer
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
+from causeway.client.telling import tell
 from causeway.client.transactions import Commitment, Transactions
 from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.effects import Effects
@@ -332,27 +329,10 @@ class SessionMachine:
             self._outcomes.append(Connected(home.peer))
 
     def _tell(self) -> None:
-        tell = self._outcomes.append
-        fates = self._fates
-        if fates.resolved:
-            for batch in fates.resolved:
-                tell(SendDone(batch))
-            fates.resolved = []
-            if self._streams.starved and self.room() >= self.config.window_messages // 2:
-                self._streams.starved = False
-                tell(WindowOpened())
-        if fates.confirmed:
-            for batch in fates.confirmed:
-                tell(DeliveryConfirmed(batch))
-            fates.confirmed = []
-        if self._consumers.arrived:
-            for consumer in self._consumers.arrived:
-                tell(MessagesArrived(consumer))
-            self._consumers.arrived = {}
-        if self._transactions.ended:
-            for commitment in self._transactions.ended:
-                tell(TransactionDone(commitment))
-            self._transactions.ended = []
+        resolved = tell(self._outcomes.append, self._fates, self._consumers, self._transactions)
+        if resolved and self._streams.starved and self.room() >= self.config.window_messages // 2:
+            self._streams.starved = False
+            self._outcomes.append(WindowOpened())
 
     # Answers ---------------------------------------------------------------------------------------------------
     def _on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:

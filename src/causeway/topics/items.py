@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from causeway.limits import TOPIC_ITEMS
 from causeway.names import RESERVED_PREFIX
+from causeway.topics.limits import TOPIC_ITEMS
 from causeway.topics.paths import SEPARATOR, is_wild
 from causeway.types import key_of
 

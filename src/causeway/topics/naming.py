@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from causeway.errors import ConfigError, TopicError
-from causeway.limits import TOPIC_BYTES_MAX, TOPIC_TEMPLATES_MAX
 from causeway.topics.index import TopicIndex
+from causeway.topics.limits import TOPIC_BYTES_MAX, TOPIC_TEMPLATES_MAX
 from causeway.topics.paths import (
     MANY,
     ONE,

@@ -12,8 +12,8 @@ import re
 from typing import Final
 
 from causeway.errors import TopicError
-from causeway.limits import TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX
 from causeway.names import PRIVATE
+from causeway.topics.limits import TOPIC_BYTES_MAX, TOPIC_LEVELS_MAX
 
 SEPARATOR: Final = "/"
 ONE: Final = "*"

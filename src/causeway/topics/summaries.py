@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from causeway.limits import TOPIC_LEVELS_MAX, TOPIC_SUMMARY_COMPARED_MAX
 from causeway.topics.index import TopicIndex
+from causeway.topics.limits import TOPIC_LEVELS_MAX, TOPIC_SUMMARY_COMPARED_MAX
 from causeway.topics.paths import MANY, ONE, SEPARATOR
 
 _EVERYTHING = (MANY,)

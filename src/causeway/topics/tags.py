@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NoReturn, final
 
 from causeway.errors import TopicError
-from causeway.limits import TOPIC_LEVELS_MAX
+from causeway.topics.limits import TOPIC_LEVELS_MAX
 from causeway.topics.paths import MANY, ONE, SEPARATOR, TAG, TEMPORARY, check_level, shown
 
 COMMA: Final = ","

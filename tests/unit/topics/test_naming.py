@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from causeway.errors import ConfigError, TopicError
-from causeway.limits import TOPIC_TEMPLATES_MAX
 from causeway.topics.index import TopicIndex
+from causeway.topics.limits import TOPIC_TEMPLATES_MAX
 from causeway.topics.naming import Naming, TopicForm, parse_pattern, parse_topic
 from causeway.topics.paths import check_pattern_path
 

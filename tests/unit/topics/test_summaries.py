@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.limits import TOPIC_SUMMARY_COMPARED_MAX
+from causeway.topics.limits import TOPIC_SUMMARY_COMPARED_MAX
 from causeway.topics.summaries import covers, summarise
 
 

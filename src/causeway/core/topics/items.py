@@ -34,9 +34,13 @@ from causeway.core.topics.rows import (
     retained_key,
 )
 from causeway.errors import Code
-from causeway.limits import FORWARDED_BYTES_PER_ITEM_MAX, REGISTRATIONS_PER_ITEM_MAX, RETAINED_BYTES_PER_ITEM_MAX
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex, covers
+from causeway.topics.limits import (
+    FORWARDED_BYTES_PER_ITEM_MAX,
+    REGISTRATIONS_PER_ITEM_MAX,
+    RETAINED_BYTES_PER_ITEM_MAX,
+)
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
 from causeway.wire.headers import split_headers

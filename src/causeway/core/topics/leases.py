@@ -16,8 +16,8 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskInterest, Summary, SummaryHeld
 from causeway.core.ports import Courier
 from causeway.core.topics.item import Item
-from causeway.limits import SUMMARY_HOLDERS_MAX, SUMMARY_PATTERNS_MAX, SUMMARY_RECOUNTED_MAX
 from causeway.topics import covers, summarise
+from causeway.topics.limits import SUMMARY_HOLDERS_MAX, SUMMARY_PATTERNS_MAX, SUMMARY_RECOUNTED_MAX
 from causeway.types import SECOND, Duration, Instant, Key
 
 LEASE: Duration = 2 * SECOND

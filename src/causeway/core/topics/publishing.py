@@ -19,8 +19,9 @@ from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, AskInterest, Deposit, Summary, SummaryHeld
 from causeway.core.ports import Courier
 from causeway.errors import Code
-from causeway.limits import ITEM_OVERHEAD_BYTES, PUBLISHING_BYTES_MAX, SUMMARY_PATTERNS_MAX
+from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.topics import TopicIndex, is_item
+from causeway.topics.limits import PUBLISHING_BYTES_MAX, SUMMARY_PATTERNS_MAX
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Duration, Flag, Instant, ServiceClass
 

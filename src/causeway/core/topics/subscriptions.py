@@ -18,14 +18,17 @@ from causeway.core.messages import Attach, Attached, EndMailbox, Interest, Mailb
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
-from causeway.limits import SUBSCRIBING_MAX
 from causeway.names import is_private
 from causeway.store.base import Put, Row
 from causeway.topics import items_of
+from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
 
+Askers = list[tuple[int, Attach | EndMailbox]]
+"""Connections, and what each of them waits for."""
 
-class Subscription:
+
+class OwnedSubscription:
     """One subscription at its owner."""
 
     __slots__ = ("askers", "box", "ending", "interest", "items", "numbers", "registered", "safe", "tries", "version")
@@ -44,7 +47,7 @@ class Subscription:
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
         self.tries = 0
-        self.askers: list[tuple[int, Attach | EndMailbox]] = []
+        self.askers: Askers = []
         """Who waits until all have answered."""
 
 
@@ -67,7 +70,7 @@ class Subscriptions:
         self._courier = courier
         self._serve = serve
         """What happens to a reader when every item has answered."""
-        self.all: dict[Key, Subscription] = {}
+        self.all: dict[Key, OwnedSubscription] = {}
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
 
     # Ownership -------------------------------------------------------------------------------------------------
@@ -86,8 +89,8 @@ class Subscriptions:
         self.all.pop(group, None)
         self._deadlines.cancel(group)
 
-    def _begin(self, box: Box, version: int, interest: Interest) -> Subscription:
-        subscription = self.all[box.mailbox.key] = Subscription(box, version, interest)
+    def _begin(self, box: Box, version: int, interest: Interest) -> OwnedSubscription:
+        subscription = self.all[box.mailbox.key] = OwnedSubscription(box, version, interest)
         box.overflow = interest.overflow
         box.shown_only = interest.keep > 0
         if interest.bytes_max:
@@ -121,12 +124,12 @@ class Subscriptions:
             self._register(turn, known)  # its numbers were told to a former owner
         return self._wait(turn, known, conn, head)
 
-    def _row(self, subscription: Subscription) -> Put:
+    def _row(self, subscription: OwnedSubscription) -> Put:
         row = SubscriptionRow(subscription.version, subscription.interest, subscription.registered)
         group = subscription.box.mailbox.key
         return Put(group, SUBSCRIPTION, self._groups.position(group), encode(row))
 
-    def _wait(self, turn: Turn, known: Subscription, conn: int, head: Attach | EndMailbox) -> bool:
+    def _wait(self, turn: Turn, known: OwnedSubscription, conn: int, head: Attach | EndMailbox) -> bool:
         known.askers = [entry for entry in known.askers if entry[0] != conn or type(entry[1]) is not type(head)]
         if len(known.askers) >= SUBSCRIBING_MAX:
             turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, f"{SUBSCRIBING_MAX} wait for it already"))
@@ -134,18 +137,18 @@ class Subscriptions:
         known.askers.append((conn, head))
         return False
 
-    def _withdraw_from(self, turn: Turn, old: Subscription, new: Subscription) -> None:
+    def _withdraw_from(self, turn: Turn, old: OwnedSubscription, new: OwnedSubscription) -> None:
         """It wants something else now: items that have nothing of that forget it; they are not waited for."""
         for item in items_of(old.interest.pattern):
             if item not in new.items:
                 self._say(turn, old, item, None, new.version)
 
-    def _written(self, turn: Turn, subscription: Subscription) -> None:
+    def _written(self, turn: Turn, subscription: OwnedSubscription) -> None:
         subscription.safe = True
         if self.all.get(subscription.box.mailbox.key) is subscription:
             self._register(turn, subscription)
 
-    def _register(self, turn: Turn, subscription: Subscription) -> None:
+    def _register(self, turn: Turn, subscription: OwnedSubscription) -> None:
         """Tell every item that has not answered; again after a while."""
         subscription.tries += 1
         interest = None if subscription.ending else subscription.interest
@@ -155,7 +158,9 @@ class Subscriptions:
             wait = min(self._config.retry * subscription.tries, 8 * self._config.retry)
             self._deadlines.set(subscription.box.mailbox.key, turn.now + wait)
 
-    def _say(self, turn: Turn, subscription: Subscription, item: str, interest: Interest | None, version: int) -> None:
+    def _say(
+        self, turn: Turn, subscription: OwnedSubscription, item: str, interest: Interest | None, version: int
+    ) -> None:
         name = subscription.box.mailbox.name
         self._courier.post(turn, item, Register(item, name, version, interest, self._office.me))
 
@@ -176,7 +181,7 @@ class Subscriptions:
             self._deadlines.cancel(group)
             self._complete(turn, group, known)
 
-    def _complete(self, turn: Turn, group: Key, known: Subscription) -> None:
+    def _complete(self, turn: Turn, group: Key, known: OwnedSubscription) -> None:
         """All items have answered."""
         askers, known.askers = known.askers, []
         if known.ending:
@@ -190,13 +195,13 @@ class Subscriptions:
             if isinstance(head, Attach):
                 self._serve(turn, conn, head)
 
-    def answer(self, known: Subscription, head: Attach) -> Attached:
+    def answer(self, known: OwnedSubscription, head: Attach) -> Attached:
         """What a reader is told when it is served."""
         if head.interest is None or not head.interest.replay:
             return Attached(head.mailbox, head.consumer)
-        histories = {history for _, history in known.numbers.values()}
+        histories = dict.fromkeys(history for _, history in known.numbers.values())
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, histories.pop() if len(histories) == 1 else "")
+        return Attached(head.mailbox, head.consumer, numbers, next(iter(histories)) if len(histories) == 1 else "")
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
@@ -230,7 +235,7 @@ class Subscriptions:
             self._office.dismiss(turn, known.box, Code.OVERFLOWED, detail)
             self._withdraw(turn, known)
 
-    def _withdraw(self, turn: Turn, known: Subscription) -> None:
+    def _withdraw(self, turn: Turn, known: OwnedSubscription) -> None:
         if not known.ending:
             known.ending = True
             known.version += 1
@@ -239,7 +244,9 @@ class Subscriptions:
             known.numbers = {}
             self._register(turn, known)
 
-    def _end(self, turn: Turn, group: Key, known: Subscription, askers: list[tuple[int, Attach | EndMailbox]]) -> None:
+    def _end(
+        self, turn: Turn, group: Key, known: OwnedSubscription, askers: list[tuple[int, Attach | EndMailbox]]
+    ) -> None:
         self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
         self._groups.retire(turn, group)
         for conn, head in askers:
