@@ -44,6 +44,7 @@ def connect(
     window_messages: int = 65_536,
     window_bytes: int = 16 * MIB,
     naming: str | Iterable[str] = (),
+    roam: bool = True,
 ) -> Bus:
     """A bus for `async with`.
 
@@ -55,6 +56,7 @@ def connect(
         timeout: seconds that sends, questions and commits may take when they do not say otherwise.
         connect_timeout: seconds until a broker must have answered.
         window_messages, window_bytes: bounds of what may be sent and unacknowledged.
+        roam: move to another broker when that is clearly better; what survives failures does not depend on it.
         naming: templates of topics such as `roads/{road}/{kind}`, for who writes them as tags: `road=a1, kind=speed`.
     """
     if not isinstance(name, str):
@@ -66,6 +68,7 @@ def connect(
         window_messages=window_messages,
         window_bytes=window_bytes,
         keep=state is not None,
+        roam=roam,
     ).check()
     duration_of("connect_timeout", connect_timeout)
     templates = [naming] if isinstance(naming, str) else list(naming)
