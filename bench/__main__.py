@@ -15,12 +15,15 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import ours, peers, relay
+from bench import matching, ours, peers, relay
 from bench.harness import Case, Failed, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
 TRIPS_PER_RUN = 3
 """Round trips are measured so much more often: they depend on which core a process happens to be woken on."""
+
+MATCHING = "matching/causeway/index"
+"""The name of the one measurement that needs no server."""
 
 EXTRA_RUNS_MAX = 2
 """How often a run is repeated because the hypervisor took too much of it."""
@@ -89,15 +92,19 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     results = plan(options.select)
-    if not results:
+    if not results and options.select not in MATCHING:
         parser.error(f"-k {options.select!r}: no case has this in its name")
     load = os.getloadavg()[0]
     with Progress(console=Console(stderr=True), transient=True) as progress:
         run_all(results, options, progress)
+        found = matching.measure() if options.select in MATCHING else None
     if options.json:
-        print(json.dumps(as_json(results, load), indent=2))
+        print(json.dumps(as_json(results, load) | ({"matching": found} if found else {}), indent=2))
     else:
-        show(results, load, Console(width=None if sys.stdout.isatty() else 120))
+        console = Console(width=None if sys.stdout.isatty() else 120)
+        show(results, load, console)
+        if found:
+            console.print(matching.sentence(found))
     return int(any(result.case.system == OURS and not result.samples for result in results))
 
 

@@ -20,6 +20,7 @@ MANY = 100_000
 MATCHING = 10
 """Subscriptions that want a probe, in either index."""
 PROBES = tuple(f"roads/a{number}/speed/lane{number % 3}" for number in range(60))
+RATIO_MAX = 2.0
 ROUNDS = 300
 """Of each index; one round asks for every probe."""
 
@@ -92,6 +93,16 @@ def measure() -> dict[str, float]:
         f"match_ns_{MANY}": round(medians[1]),
         "ratio": round(medians[1] / medians[0], 2),
     }
+
+
+def sentence(found: dict[str, float]) -> str:
+    """The result for people, with its goal."""
+    few, many, ratio = found[f"match_ns_{FEW}"], found[f"match_ns_{MANY}"], found["ratio"]
+    color = "green" if ratio <= RATIO_MAX else "red"
+    return (
+        f"goal: finding {MATCHING} subscriptions that match among {MANY:,} costs at most {RATIO_MAX:g} times what it "
+        f"costs among {FEW:,}: [{color}]{ratio:.2f}[/] ({many / 1e3:.1f} µs, {few / 1e3:.1f} µs)"
+    )
 
 
 if __name__ == "__main__":

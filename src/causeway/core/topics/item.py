@@ -13,7 +13,7 @@ from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest
 from causeway.selectors import Selector
 from causeway.topics import TopicIndex
-from causeway.types import Instant, Span
+from causeway.types import Span
 
 
 class HandedBatch:
@@ -33,7 +33,7 @@ class HandedBatch:
 class Registration:
     """One subscription, as an item knows it."""
 
-    __slots__ = ("greeted", "greeting", "interest", "last", "mailbox", "selector", "sent", "since", "version")
+    __slots__ = ("greeted", "interest", "last", "mailbox", "selector", "sent", "since", "version")
 
     def __init__(self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool) -> None:
         self.mailbox = mailbox
@@ -43,8 +43,6 @@ class Registration:
         """From which number on it gets what it wants."""
         self.greeted = greeted
         """Whether it has what was retained before it began."""
-        self.greeting = False
-        """Whether that is on its way."""
         self.selector: Selector | None = selector_of(interest.selector) if interest.selector else None
         self.last = 0
         """Id of the last stored message forwarded in our time."""
@@ -55,11 +53,21 @@ class Registration:
 class Item:
     """An item we own."""
 
-    __slots__ = ("box", "bytes", "done", "gained", "greetings", "index", "registrations", "retained", "retained_bytes")
+    __slots__ = (
+        "box",
+        "bytes",
+        "done",
+        "gained",
+        "greetings",
+        "index",
+        "registrations",
+        "retained",
+        "retained_bytes",
+        "ungreeted",
+    )
 
-    def __init__(self, box: Box, now: Instant) -> None:
+    def __init__(self, box: Box) -> None:
         self.box = box
-        self.gained = now
         self.registrations: dict[str, Registration] = {}
         self.index = TopicIndex()
         """Patterns to names of subscriptions."""
@@ -70,6 +78,8 @@ class Item:
         """Bodies on their way to subscriptions; one that goes to several counts once."""
         self.done: list[Span] = []
         """Numbers that all have accepted, to be settled."""
+        self.ungreeted: dict[str, None] = {}
+        """Subscriptions that have not been sent what was retained before they began."""
         self.greetings: list[Registration] = []
         """New subscriptions that have all that was retained, to be written."""
 
@@ -85,6 +95,8 @@ class Item:
             self.index.remove(known.interest.pattern, known.mailbox)
             registration.sent, registration.last = known.sent, known.last
         self.registrations[registration.mailbox] = registration
+        if not registration.greeted:
+            self.ungreeted[registration.mailbox] = None
         self.index.add(registration.interest.pattern, registration.mailbox)
 
     def remove(self, mailbox: str) -> Registration | None:
@@ -92,6 +104,7 @@ class Item:
         registration = self.registrations.pop(mailbox, None)
         if registration is not None:
             self.index.remove(registration.interest.pattern, mailbox)
+            self.ungreeted.pop(mailbox, None)
             for _, handed in registration.sent.values():
                 self._arrived(handed)
             registration.sent = {}

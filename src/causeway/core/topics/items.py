@@ -68,7 +68,7 @@ class Items:
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, box: Box, rows: Sequence[Row]) -> None:
         """Take up an item where its former owner left it."""
-        item = self.all[box.mailbox.key] = Item(box, turn.now)
+        item = self.all[box.mailbox.key] = Item(box)
         for mailbox, row in read_registrations(rows):
             item.register(Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted))
         for batch in read_retained(rows):
@@ -102,15 +102,14 @@ class Items:
             refusal = Registered(item.name, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
             self._courier.answer(turn, head.origin, refusal)
             return
-        wants_retained = head.interest.retained and bool(item.retained)
-        same = known is not None and _is_same(known.interest, head.interest)
-        since = known.since if known is not None and same else self._groups.position(group)
-        fresh = Registration(head.mailbox, head.version, head.interest, since, greeted=not wants_retained)
+        since = self._groups.position(group)
+        greeted = not (head.interest.retained and item.retained)
+        if known is not None and _is_same(known.interest, head.interest):
+            since, greeted = known.since, known.greeted
+        fresh = Registration(head.mailbox, head.version, head.interest, since, greeted=greeted)
         item.register(fresh)
         self._leases.changed(turn, item)
         self._write(turn, item, [self._row(item, fresh)], lambda turn: self._begun(turn, item, fresh, head))
-        if known is not None and same:
-            fresh.greeted = known.greeted
         self._office.touch(group)  # which greets it, if there is something to greet it with
 
     def withdraw(self, turn: Turn, item: Item, mailbox: str) -> None:
@@ -154,8 +153,9 @@ class Items:
         item = self.all.get(group)
         if item is None or not self._groups.serving(group):
             return
-        for registration in [r for r in item.registrations.values() if not r.greeted and not r.greeting]:
-            self._greet(turn, item, registration)
+        ungreeted, item.ungreeted = item.ungreeted, {}
+        for mailbox in ungreeted:
+            self._greet(turn, item, item.registrations[mailbox])
         for batch in item.box.mailbox.hand_over(turn.now, FORWARDED_BYTES_PER_ITEM_MAX - item.bytes):
             self._hand_out(turn, item, batch)
         self._settle(turn, item)
@@ -276,7 +276,6 @@ class Items:
                 self._office.touch(item.box.mailbox.key)
 
         # An operation takes the numbers: before it is on all copies, a new owner could give them to something else.
-        registration.greeting = True
         self._office.append_own(turn, item.box, [self._row(item, registration)], len(kept), numbered)
 
     # Answers of subscriptions ----------------------------------------------------------------------------------
