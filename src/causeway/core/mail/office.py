@@ -226,28 +226,30 @@ class Office(Readers):
 
     def flush(self, turn: Turn) -> None:
         """End of the turn: deliver, page and set timers for every mailbox that was touched."""
-        if not self._dirty:
-            return
-        dirty, self._dirty = self._dirty, {}
-        clogged, send = self._courier.clogged, turn.effects.sends.append
         sight: Sight | None = None
-        for group in dirty:
-            box = self.boxes.get(group)
-            if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
-                continue  # nothing may overtake what a vanished consumer still holds by our account
-            if box.mailbox.is_item:
-                self.topics.hand_out(turn, group)
-            else:
+        while self._dirty:  # an item hands on to subscriptions, which may be ours
+            dirty, self._dirty = self._dirty, {}
+            for group in dirty:
+                box = self.boxes.get(group)
+                if box is None or ((box.gone or box.buried) and not self._catch_up(turn, box) and box.gone):
+                    continue  # nothing may overtake what a vanished consumer still holds by our account
                 if sight is None and box.mailbox.audience.selective:
                     sight = Sight()
-                for conn, head, body in box.mailbox.pump(turn.now, clogged, sight):
-                    send(Send(conn, head, body))
-                    self._tracer.delivery(turn, head)
-            wanted = box.mailbox.page_wanted()
-            if wanted is not None and not box.loading:
-                box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
-            if box.mailbox.timed:
-                self._schedule(turn, group, box)
+                self._deliver(turn, box, sight)
+
+    def _deliver(self, turn: Turn, box: Box, sight: Sight | None) -> None:
+        group, mailbox = box.mailbox.key, box.mailbox
+        if mailbox.is_item:
+            self.topics.hand_out(turn, group)
+        else:
+            for conn, head, body in mailbox.pump(turn.now, self._courier.clogged, sight):
+                turn.effects.sends.append(Send(conn, head, body))
+                self._tracer.delivery(turn, head)
+        wanted = mailbox.page_wanted()
+        if wanted is not None and not box.loading:
+            box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
+        if mailbox.timed:
+            self._schedule(turn, group, box)
 
     def _schedule(self, turn: Turn, group: Key, box: Box) -> None:
         due = box.due(PASS_FACTOR * self._config.retry)
