@@ -45,8 +45,6 @@ class Panel(Checker):
             self.browsing,
             self.subscribing,
         )
-        self._of_letters = tuple(one for one in self.checkers if one is not self.subscribing)
-        self._of_topics: tuple[Checker, ...] = (self.subscribing,)
         self.counts: dict[str, int] = {}
 
     def sent(self, letter: Letter) -> None:
@@ -129,4 +127,5 @@ class Panel(Checker):
             checker.now = now
         if letter is None:
             return self.checkers
-        return self._of_topics if letter.topic else self._of_letters
+        published = bool(letter.topic)
+        return tuple([one for one in self.checkers if (one is self.subscribing) == published])
