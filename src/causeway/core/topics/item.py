@@ -11,9 +11,10 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.matching import selector_of
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest
+from causeway.limits import ITEM_OVERHEAD_BYTES, RETAINED_BYTES_PER_ITEM_MAX
 from causeway.selectors import Selector
 from causeway.topics import TopicIndex
-from causeway.types import Instant, Span
+from causeway.types import Span
 
 
 class HandedBatch:
@@ -24,8 +25,8 @@ class HandedBatch:
     def __init__(self, span: Span, size: int, greets: Registration | None = None) -> None:
         self.span = span
         self.size = size
-        self.left = 0
-        """Forwards of it that nobody has accepted yet."""
+        self.left = 1
+        """Forwards of it that nobody has accepted yet, and one more until all of them are on their way."""
         self.greets = greets
         """Set when these are retained messages for a new subscription."""
 
@@ -33,7 +34,7 @@ class HandedBatch:
 class Registration:
     """One subscription, as an item knows it."""
 
-    __slots__ = ("greeted", "greeting", "interest", "last", "mailbox", "selector", "sent", "since", "version")
+    __slots__ = ("greeted", "greeting", "interest", "last", "mailbox", "safe", "selector", "sent", "since", "version")
 
     def __init__(self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool) -> None:
         self.mailbox = mailbox
@@ -41,6 +42,8 @@ class Registration:
         self.interest = interest
         self.since = since
         """From which number on it gets what it wants."""
+        self.safe = False
+        """Whether it is on all copies."""
         self.greeted = greeted
         """Whether it has what was retained before it began."""
         self.greeting = False
@@ -55,11 +58,21 @@ class Registration:
 class Item:
     """An item we own."""
 
-    __slots__ = ("box", "bytes", "done", "gained", "greetings", "index", "registrations", "retained", "retained_bytes")
+    __slots__ = (
+        "box",
+        "bytes",
+        "done",
+        "greetings",
+        "handed",
+        "index",
+        "registrations",
+        "retained",
+        "retained_bytes",
+        "ungreeted",
+    )
 
-    def __init__(self, box: Box, now: Instant) -> None:
+    def __init__(self, box: Box) -> None:
         self.box = box
-        self.gained = now
         self.registrations: dict[str, Registration] = {}
         self.index = TopicIndex()
         """Patterns to names of subscriptions."""
@@ -72,6 +85,10 @@ class Item:
         """Numbers that all have accepted, to be settled."""
         self.greetings: list[Registration] = []
         """New subscriptions that have all that was retained, to be written."""
+        self.ungreeted: dict[str, None] = {}
+        """Names of those to which nothing of that was sent yet."""
+        self.handed = -1
+        """First number of the last stored batch that was handed out in our time."""
 
     @property
     def name(self) -> str:
@@ -86,14 +103,19 @@ class Item:
             registration.sent, registration.last = known.sent, known.last
         self.registrations[registration.mailbox] = registration
         self.index.add(registration.interest.pattern, registration.mailbox)
+        if registration.greeted or registration.greeting:
+            self.ungreeted.pop(registration.mailbox, None)
+        else:
+            self.ungreeted[registration.mailbox] = None
 
     def remove(self, mailbox: str) -> Registration | None:
         """Forward nothing more; what is on its way there counts as arrived."""
         registration = self.registrations.pop(mailbox, None)
         if registration is not None:
             self.index.remove(registration.interest.pattern, mailbox)
+            self.ungreeted.pop(mailbox, None)
             for _, handed in registration.sent.values():
-                self._arrived(handed)
+                self.arrived(handed)
             registration.sent = {}
         return registration
 
@@ -110,7 +132,7 @@ class Item:
             if found is None or found[0] > last:
                 return
             del registration.sent[first]
-            self._arrived(found[1])
+            self.arrived(found[1])
             first = self._next_sent(registration, found[0])
 
     @staticmethod
@@ -118,7 +140,8 @@ class Item:
         """Ids of forwards have gaps: the next one after `last`."""
         return next((first for first in registration.sent if first > last), last + 1)
 
-    def _arrived(self, handed: HandedBatch) -> None:
+    def arrived(self, handed: HandedBatch) -> None:
+        """One subscription has it, or all forwards of it are on their way."""
         handed.left -= 1
         if handed.left:
             return
@@ -129,17 +152,25 @@ class Item:
             self.done.append(handed.span)
 
     def retain(self, batch: StoredBatch) -> bool:
-        """Keep the last message of a batch as its topic's; an empty one ends that. Whether a message is kept."""
+        """Keep a message as its topic's instead of an older one; an empty one ends that, and so does one too many.
+
+        Whether it is kept.
+        """
         assert batch.published is not None
         topic = batch.published.topic
         old = self.retained.pop(topic, None)
         if old is not None:
-            self.retained_bytes -= len(old.body)
-        if not batch.body:
+            self.retained_bytes -= len(old.body) + ITEM_OVERHEAD_BYTES
+        size = len(batch.body) + ITEM_OVERHEAD_BYTES
+        if not batch.body or self.retained_bytes + size > RETAINED_BYTES_PER_ITEM_MAX:
             return False
         self.retained[topic] = batch
-        self.retained_bytes += len(batch.body)
+        self.retained_bytes += size
         return True
+
+    def has_passed(self, number: int) -> bool:
+        """Whether all that is stored below a number was taken from the mailbox."""
+        return self.handed >= number or self.box.mailbox.is_handed_over()
 
     def lowest(self) -> int | None:
         """The lowest stored number that somebody has not accepted, None when there is none on its way."""
