@@ -17,6 +17,7 @@ from causeway.core.messages import (
     Accept,
     Accepted,
     Adopted,
+    AskInterest,
     Attach,
     Attached,
     Browse,
@@ -30,6 +31,7 @@ from causeway.core.messages import (
     Copied,
     Deposit,
     Detach,
+    EndMailbox,
     Enter,
     Entered,
     Fetch,
@@ -38,6 +40,7 @@ from causeway.core.messages import (
     Hail,
     Inquire,
     Installed,
+    Interest,
     Leaves,
     Member,
     Message,
@@ -48,6 +51,9 @@ from causeway.core.messages import (
     Outdated,
     Prepare,
     Promised,
+    Published,
+    Register,
+    Registered,
     Rejected,
     Replicate,
     Resend,
@@ -60,6 +66,8 @@ from causeway.core.messages import (
     SettlePart,
     StatusReply,
     StatusRequest,
+    Summary,
+    SummaryHeld,
     TxAsk,
     TxDecide,
     TxDone,
@@ -69,15 +77,20 @@ from causeway.core.messages import (
 from causeway.errors import Code
 from causeway.limits import FRAME_BYTES_MAX, HEAD_BYTES_MAX
 from causeway.store.base import LOCAL, Put, Row
-from causeway.types import Peer, key_of
+from causeway.topics import item_of
+from causeway.types import SECOND, Peer, key_of
 from causeway.wire.body import join
 from causeway.wire.codec import decode_head, encode_head
 from tests.property.lone_broker import CLIENT, INCARNATION, ME, OTHER, LoneBroker
 
 ONE = join([b"x"])
+TOPIC = "roads/a1/speed"
+ITEM = item_of(TOPIC)
+WATCH = "sub/app/watch"
 INTEGERS = st.sampled_from([1, 0, 2, -1, INCARNATION, 2**31, 2**62, 2**63 - 1, 2**64 - 1])
 NAMES = st.sampled_from([CLIENT, "orders", "b2", ROOT_NAME, "dead/orders", "", "\x00", "ä" * 200, "n" * 60_000])
-KEYS = st.sampled_from([ME.id, OTHER.id, ROOT, key_of("orders"), key_of(CLIENT), b"", bytes(16), b"k" * 100])
+TEXTS = st.sampled_from([ITEM, "causeway/topics/99", WATCH, TOPIC, "roads/#", "#", "#/#", "a/" * 99, "x >", "x = 'y'"])
+KEYS = st.sampled_from([ME.id, OTHER.id, ROOT, key_of("orders"), key_of(ITEM), b"", bytes(16), b"k" * 100])
 ROW_KEYS = [
     b"b" + (1).to_bytes(8, "big"),
     b"b",
@@ -90,6 +103,9 @@ ROW_KEYS = [
     b"u",
     b"d" + bytes(16),
     b"e" + bytes(16),
+    b"i" + WATCH.encode(),
+    b"r" + TOPIC.encode(),
+    b"w",
     b"",
 ]
 ROWS = st.builds(Row, st.sampled_from(ROW_KEYS), INTEGERS, st.binary(max_size=8))
@@ -107,6 +123,33 @@ _SEND = SendPart("orders", 1, 1, 0, 4, 0, len(ONE))
 _SETTLE = SettlePart(CLIENT, ((1, 1),))
 _DEPOSIT = Deposit(CLIENT, INCARNATION, "orders", 2, 1, 1, 0, 3, 4, 0, OTHER.id)
 _PREPARE = TxPrepare(CLIENT, INCARNATION, 1, 1, "orders", (_SEND,), (), OTHER.id)
+_PUBLISH = msgspec.structs.replace(_DEPOSIT, dest=ITEM, published=Published(TOPIC))
+_FORWARD = msgspec.structs.replace(_DEPOSIT, source=ITEM, dest=WATCH, published=Published(TOPIC, CLIENT, 7, 2, 1))
+_INTEREST = Interest("roads/#", "JMSPriority > 3", replay=True)
+_PUBLISHED_PART = msgspec.structs.replace(_SEND, dest=ITEM, published=Published(TOPIC))
+ABOUT_TOPICS: list[Message] = [
+    _PUBLISH,
+    msgspec.structs.replace(_PUBLISH, stream=0, flags=17),
+    msgspec.structs.replace(_PUBLISH, stream=1, flags=21),
+    _FORWARD,
+    msgspec.structs.replace(_FORWARD, stream=0),
+    Attach(WATCH, 2, 10, interest=_INTEREST),
+    Attach(WATCH, 2, 10, interest=Interest("#", overflow=2, bytes_max=1)),
+    Attach("history/roads", 3, 10, interest=Interest("roads/#", keep=5)),
+    Register(ITEM, WATCH, 1, _INTEREST, OTHER.id),
+    Register(ITEM, "sub/b/1", 2, Interest("roads/*/speed"), OTHER.id),
+    Register(ITEM, WATCH, 2, None, OTHER.id),
+    Registered(ITEM, WATCH, 2, 1, "history/roads"),
+    AskInterest(ITEM, OTHER.id),
+    Summary(ITEM, 1, 1, ("roads/#",), 2 * SECOND),
+    SummaryHeld(ITEM, 1, 1, OTHER.id),
+    EndMailbox(WATCH, 1),
+    Accepted(ITEM, 1, WATCH, 2, 1, 1),
+    Rejected(ITEM, 1, WATCH, 2, 1, 1, int(Code.NO_MAILBOX), "gone"),
+    Commit(CLIENT, INCARNATION, 1, (_PUBLISHED_PART,), ()),
+    Routed(key_of(ITEM), ITEM, 0, AskInterest(ITEM, OTHER.id)),
+    Routed(key_of(ITEM), ITEM, 0, _PUBLISH),
+]
 SENSIBLE: list[Message] = [
     _DEPOSIT,
     msgspec.structs.replace(_DEPOSIT, stream=0),
@@ -178,7 +221,7 @@ ABOUT_GROUPS: list[Message] = [
 def values(hint: Any) -> st.SearchStrategy[Any]:
     """Any value a field of this type can be decoded to."""
     hint = getattr(hint, "__supertype__", hint)
-    plain = {int: INTEGERS, str: NAMES, bytes: KEYS, bool: st.booleans(), types.NoneType: st.none()}
+    plain = {int: INTEGERS, str: NAMES | TEXTS, bytes: KEYS, bool: st.booleans(), types.NoneType: st.none()}
     if hint in plain:
         return plain[hint]
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
@@ -215,6 +258,9 @@ GROUP_WORDS = st.lists(
     st.tuples(st.just(False), distorted(ABOUT_GROUPS) | st.sampled_from(ABOUT_GROUPS), BODIES), min_size=1, max_size=16
 )
 WORDS = st.lists(st.tuples(st.booleans(), MESSAGES, BODIES), min_size=1, max_size=16)
+TOPIC_WORDS = st.lists(
+    st.tuples(st.booleans(), distorted(ABOUT_TOPICS) | st.sampled_from(ABOUT_TOPICS), BODIES), min_size=1, max_size=16
+)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -229,6 +275,28 @@ def test_no_message_that_can_be_decoded_ends_a_broker(
     broker.client_says(_DEPOSIT, ONE)
     broker.client_says(Attach("orders", 1, 10))
     broker.pass_time()
+    say_all(broker, words)
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(standing=st.sampled_from(STANDINGS[:2]), subscribed=st.booleans(), words=TOPIC_WORDS)
+def test_no_message_about_topics_that_can_be_decoded_ends_a_broker(
+    standing: list[Message], subscribed: bool, words: list[tuple[bool, Message, bytes]]
+) -> None:
+    broker = LoneBroker()
+    if subscribed:
+        broker.client_says(Attach(WATCH, 1, 10, interest=Interest("roads/#")))
+        broker.pass_time()
+        broker.client_says(msgspec.structs.replace(_PUBLISH, flags=17), ONE)
+        broker.pass_time()
+    for head in standing:
+        broker.broker_says(head)
+    say_all(broker, words)
+    broker.client_says(StatusRequest(1))
+    assert isinstance(broker.said[-1], StatusReply)
+
+
+def say_all(broker: LoneBroker, words: list[tuple[bool, Message, bytes]]) -> None:
     for from_client, head, body in words:
         encoded = encode_head(head)
         if len(encoded) > HEAD_BYTES_MAX:
@@ -349,4 +417,71 @@ def test_rows_of_a_broken_owner_do_not_end_the_broker_that_takes_over_from_it(at
         broker.client_says(head, ONE if isinstance(head, Deposit | Commit) else b"")
         broker.pass_time()
     assert any(isinstance(head, Attached) for head in broker.said), "the mailbox is served all the same"
+    assert isinstance(broker.said[-1], StatusReply)
+
+
+def topic_rows() -> list[tuple[str, Put]]:
+    """Rows of an item and of a subscription that no sound owner writes."""
+    wish = Interest("roads/#", "JMSPriority > 1")
+    batch = StoredBatch(1, "a", 1, 1, 1, 1, 16, 4, 0, 0, OTHER.id, ONE, published=Published(TOPIC))
+    values: list[tuple[str, bytes, object]] = [
+        (ITEM, b"i" + WATCH.encode(), (number, wish, number, False)) for number in (-1, 0, 2**62, 2**63 - 1, 2**64 - 1)
+    ]
+    values += [
+        (ITEM, b"i" + WATCH.encode(), (1, broken, 1, False))
+        for broken in (Interest(""), Interest("a//b"), Interest("#", "x >"), Interest("#", keep=-1, bytes_max=-1))
+    ]
+    values += [(ITEM, b"i" + name, (1, wish, 1, False)) for name in (b"", b"\xff", ITEM.encode(), b"n" * 60_000)]
+    values += [
+        (ITEM, b"r" + TOPIC.encode(), msgspec.structs.replace(batch, **change))
+        for change in (
+            {"published": None},
+            {"published": Published("")},
+            {"body": b"x"},
+            {"count": 9},
+            {"flags": 2**64 - 1},
+            {"priority": -1},
+            {"seq": 2**64 - 1},
+            {"first": 2**64 - 1},
+            {"expires": -1},
+            {"flags": 20, "body": join([b"\x00\x09"])},
+        )
+    ]
+    values += [
+        (WATCH, b"w", row)
+        for row in (
+            (-1, wish, False),
+            (2**64 - 1, wish, True),
+            (1, Interest(""), False),
+            (1, wish, False, True, ("orders",)),
+            (1, wish, True, True, (ITEM,) * 9),
+            (1,),
+        )
+    ]
+    return [(name, Put(key_of(name), key, 1, msgspec.msgpack.encode(value))) for name, key, value in values]
+
+
+TOPIC_ROWS = topic_rows()
+
+
+@pytest.mark.parametrize("at", range(len(TOPIC_ROWS)))
+def test_rows_of_topics_of_a_broken_owner_do_not_end_the_broker_that_takes_over_from_it(at: int) -> None:
+    broker = LoneBroker()
+    name, row = TOPIC_ROWS[at]
+    group = key_of(name)
+    broker.broker_says(Chosen(group, held_by(OTHER, ME, name=name), 1))
+    broker.broker_says(Replicate(group, BORN, ME.store, 1, 1), msgspec.msgpack.encode([row]))
+    broker.broker_says(Chosen(group, held_by(ME, epoch=BORN + 1, name=name), 1))
+    broker.pass_time()
+    for head, body in (
+        (Attach(WATCH, 1, 10, interest=Interest("roads/#")), b""),
+        (msgspec.structs.replace(_PUBLISH, flags=17), ONE),
+        (msgspec.structs.replace(_PUBLISH, first=2, follows=1), ONE),
+        (Attach("sub/app/other", 2, 10, interest=Interest("#")), b""),
+        (EndMailbox(WATCH, 1), b""),
+        (StatusRequest(1), b""),
+    ):
+        broker.client_says(head, body)
+        for _ in range(3):
+            broker.pass_time()
     assert isinstance(broker.said[-1], StatusReply)

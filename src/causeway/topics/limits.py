@@ -31,6 +31,9 @@ FORWARDED_BYTES_PER_ITEM_MAX: Final = 4 * MIB
 RETAINED_BYTES_PER_ITEM_MAX: Final = 16 * MIB
 """Retained messages of one item: they are all in its owner's memory. One more is not retained."""
 
+GREETING_MAX: Final = 1 << 20
+"""Retained messages that a new subscription gets from one item, and numbers set aside for them; more than fit there."""
+
 SUMMARY_PATTERNS_MAX: Final = 64
 """Patterns in the summary of the interest in an item; with more of them the summary says more than anybody wants."""
 

@@ -256,6 +256,8 @@ class Desk:
             if fault is not None and 1 <= head.first <= ID_MAX:
                 self.courier.reject(turn, head, Code.BAD_FIELD, fault)
             return fault is None
+        if isinstance(head, Register):
+            return faults.register_fault(head) is None
         if isinstance(head, TxPrepare):
             fault = faults.transaction_fault(head, body)
             if fault is not None:

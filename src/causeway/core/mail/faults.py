@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.messages import Commit, Deposit, Interest, Message, Published, SendPart, TxPrepare
+from causeway.core.messages import Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -151,6 +151,15 @@ def interest_fault(interest: Interest) -> str | None:
     return selector_fault(interest.selector)
 
 
+def register_fault(head: Register) -> str | None:
+    """Of what the owner of a subscription says to an item."""
+    if (fault := name_fault("mailbox", head.mailbox)) is not None:
+        return fault
+    if not 0 <= head.version <= ID_MAX:
+        return f"version={head.version}: must lie in 0..2**63-1"
+    return interest_fault(head.interest) if head.interest is not None else None
+
+
 def spans_fault(spans: Sequence[Span]) -> str | None:
     """Of ranges of mailbox numbers."""
     if len(spans) > SPANS_MAX:
@@ -181,13 +190,21 @@ def _sends_fault(sends: Sequence[SendPart], body: bytes) -> str | None:
     for send in sends:
         if not 0 <= send.size <= len(body) - at:
             return f"size={send.size}: must fit the body of the transaction"
-        to_item = send.published is not None and is_item(send.dest)
-        fault = None if to_item else name_fault("dest", send.dest)
+        fault = _forged(send) if send.published is not None else name_fault("dest", send.dest)
         fault = fault or batch_fault(send, body[at : at + send.size])
         if fault is not None:
             return fault
         at += send.size
     return None if at == len(body) else f"body: has {len(body)} bytes; must be {at}, the sum of its parts"
+
+
+def _forged(send: SendPart) -> str | None:
+    """Only an item says of a message who published it."""
+    if not is_item(send.dest):
+        return f"dest={send.dest!r}: what is published goes to the topic's item"
+    if send.published is not None and send.published.source:
+        return f"published.source={send.published.source!r}: must be empty; the transaction says who publishes"
+    return None
 
 
 def _settles_fault(head: Commit | TxPrepare) -> str | None:

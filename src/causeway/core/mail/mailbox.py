@@ -289,6 +289,10 @@ class Mailbox:
         own = self.audience.sole
         return [] if own is None else hand_over(self._contents, own, now, bytes_max)
 
+    def is_handed_over(self) -> bool:
+        """Whether `hand_over` has left nothing behind, in memory or on disk."""
+        return self._contents.lanes.count == 0 and not self._contents.backlog.is_open
+
     def bound(self, bytes_max: int) -> None:
         """Keep no more than so many bytes, stored or in memory."""
         self._intake.stored_bytes_max = min(bytes_max, self.config.stored_bytes_max)

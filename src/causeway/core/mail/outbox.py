@@ -175,14 +175,25 @@ class Outbox:
 
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
         """A batch of an item of this broker, for a subscription; items bound how many bytes are on their way."""
-        if head.flags & RELIABLE:
+        if head.flags & RELIABLE and not self._is_late_express(head):
             self._keep(turn, FORWARDED, head, body)
         else:
             self._courier.post(turn, head.dest, head, body)
 
-    def forget_forwards(self, turn: Turn, item: str, mailbox: str) -> None:
-        """Nothing more is to arrive there from this item."""
-        for key in [key for key in self._by_conn.get(FORWARDED, {}) if key[0] == item and key[2] == mailbox]:
+    def _is_late_express(self, head: Deposit) -> bool:
+        """Whether as many express messages wait for answers as a window holds: nobody bounds them, so it goes once."""
+        if head.stream != ServiceClass.EXPRESS:
+            return False
+        stream = self._streams.get((head.source, head.incarnation, head.dest, head.stream))
+        return stream is not None and len(stream.sent) >= STREAM_BATCHES_MAX
+
+    def forget_forwards(self, turn: Turn, item: str, mailbox: str, kind: int | None = None) -> None:
+        """Nothing more (of this class) is to arrive there from this item."""
+        for key in [
+            key
+            for key in self._by_conn.get(FORWARDED, {})
+            if key[0] == item and key[2] == mailbox and kind in (None, key[3])
+        ]:
             self._drop(turn, key, self._streams[key])
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:

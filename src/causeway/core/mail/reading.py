@@ -75,8 +75,13 @@ def read_batch(row: Row) -> StoredBatch | None:
     info = read(kinds.decode_batch, row.value)
     if info is None or len(row.key) != NUMBER_KEY_BYTES or info.seq != number_of(row.key):
         return None
-    sound = (
-        0 <= info.seq < VOLATILE_FROM - BATCH_COUNT_MAX
+    return info if info.seq < VOLATILE_FROM - BATCH_COUNT_MAX and is_sound(info) else None
+
+
+def is_sound(info: StoredBatch) -> bool:
+    """Whether a batch makes sense, wherever it was kept."""
+    return (
+        0 <= info.seq <= ID_MAX
         and _is_stream(info.source, info.incarnation, info.stream)
         and _is_batch(info.first, info.count, info.flags, info.body)
         and 0 <= info.priority <= 9
@@ -84,7 +89,6 @@ def read_batch(row: Row) -> StoredBatch | None:
         and all(0 <= instant <= ID_MAX for instant in (info.expires, info.at, info.ready))
         and len(info.origin) in (0, KEY_BYTES)
     )
-    return info if sound else None
 
 
 def read(decode: Callable[[bytes], Value], data: bytes) -> Value | None:

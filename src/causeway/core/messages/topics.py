@@ -94,16 +94,22 @@ class AskInterest(msgspec.Struct, frozen=True, array_like=True, tag=102):
 
     item: str
     origin: bytes
+    asked: int = -1
+    """Says nothing to the owner, who repeats it: which question a summary answers."""
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True, tag=103):
-    """All that anybody wants of an item, perhaps more, never less; true for `lease` after it was asked for."""
+    """All that anybody wants of an item, perhaps more, never less; true for `lease` after it was asked for.
+
+    One that nobody asked for (`asked` is -1) says what has changed, and no earlier lease becomes longer by it.
+    """
 
     item: str
     epoch: int
     version: int
     patterns: tuple[str, ...]
     lease: Duration
+    asked: int = -1
 
 
 class SummaryHeld(msgspec.Struct, frozen=True, array_like=True, tag=104):

@@ -11,8 +11,10 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.matching import selector_of
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest
+from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.selectors import Selector
 from causeway.topics import TopicIndex
+from causeway.topics.limits import RETAINED_BYTES_PER_ITEM_MAX
 from causeway.types import Span
 
 
@@ -24,8 +26,8 @@ class HandedBatch:
     def __init__(self, span: Span, size: int, greets: Registration | None = None) -> None:
         self.span = span
         self.size = size
-        self.left = 0
-        """Forwards of it that nobody has accepted yet."""
+        self.left = 1
+        """Forwards of it that nobody has accepted yet, and one more until all of them are on their way."""
         self.greets = greets
         """Set when these are retained messages for a new subscription."""
 
@@ -33,7 +35,7 @@ class HandedBatch:
 class Registration:
     """One subscription, as an item knows it."""
 
-    __slots__ = ("greeted", "interest", "last", "mailbox", "selector", "sent", "since", "version")
+    __slots__ = ("greeted", "greeting", "interest", "last", "mailbox", "safe", "selector", "sent", "since", "version")
 
     def __init__(self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool) -> None:
         self.mailbox = mailbox
@@ -41,8 +43,12 @@ class Registration:
         self.interest = interest
         self.since = since
         """From which number on it gets what it wants."""
+        self.safe = False
+        """Whether it is on all copies."""
         self.greeted = greeted
         """Whether it has what was retained before it began."""
+        self.greeting = False
+        """Whether that is on its way."""
         self.selector: Selector | None = selector_of(interest.selector) if interest.selector else None
         self.last = 0
         """Id of the last stored message forwarded in our time."""
@@ -57,8 +63,8 @@ class Item:
         "box",
         "bytes",
         "done",
-        "gained",
         "greetings",
+        "handed",
         "index",
         "registrations",
         "retained",
@@ -78,10 +84,12 @@ class Item:
         """Bodies on their way to subscriptions; one that goes to several counts once."""
         self.done: list[Span] = []
         """Numbers that all have accepted, to be settled."""
-        self.ungreeted: dict[str, None] = {}
-        """Subscriptions that have not been sent what was retained before they began."""
         self.greetings: list[Registration] = []
         """New subscriptions that have all that was retained, to be written."""
+        self.ungreeted: dict[str, None] = {}
+        """Names of those to which nothing of that was sent yet."""
+        self.handed = -1
+        """First number of the last stored batch that was handed out in our time."""
 
     @property
     def name(self) -> str:
@@ -95,9 +103,11 @@ class Item:
             self.index.remove(known.interest.pattern, known.mailbox)
             registration.sent, registration.last = known.sent, known.last
         self.registrations[registration.mailbox] = registration
-        if not registration.greeted:
-            self.ungreeted[registration.mailbox] = None
         self.index.add(registration.interest.pattern, registration.mailbox)
+        if registration.greeted or registration.greeting:
+            self.ungreeted.pop(registration.mailbox, None)
+        else:
+            self.ungreeted[registration.mailbox] = None
 
     def remove(self, mailbox: str) -> Registration | None:
         """Forward nothing more; what is on its way there counts as arrived."""
@@ -106,7 +116,7 @@ class Item:
             self.index.remove(registration.interest.pattern, mailbox)
             self.ungreeted.pop(mailbox, None)
             for _, handed in registration.sent.values():
-                self._arrived(handed)
+                self.arrived(handed)
             registration.sent = {}
         return registration
 
@@ -123,7 +133,7 @@ class Item:
             if found is None or found[0] > last:
                 return
             del registration.sent[first]
-            self._arrived(found[1])
+            self.arrived(found[1])
             first = self._next_sent(registration, found[0])
 
     @staticmethod
@@ -131,7 +141,8 @@ class Item:
         """Ids of forwards have gaps: the next one after `last`."""
         return next((first for first in registration.sent if first > last), last + 1)
 
-    def _arrived(self, handed: HandedBatch) -> None:
+    def arrived(self, handed: HandedBatch) -> None:
+        """One subscription has it, or all forwards of it are on their way."""
         handed.left -= 1
         if handed.left:
             return
@@ -142,17 +153,25 @@ class Item:
             self.done.append(handed.span)
 
     def retain(self, batch: StoredBatch) -> bool:
-        """Keep the last message of a batch as its topic's; an empty one ends that. Whether a message is kept."""
+        """Keep a message as its topic's instead of an older one; an empty one ends that, and so does one too many.
+
+        Whether it is kept.
+        """
         assert batch.published is not None
         topic = batch.published.topic
         old = self.retained.pop(topic, None)
         if old is not None:
-            self.retained_bytes -= len(old.body)
-        if not batch.body:
+            self.retained_bytes -= len(old.body) + ITEM_OVERHEAD_BYTES
+        size = len(batch.body) + ITEM_OVERHEAD_BYTES
+        if not batch.body or self.retained_bytes + size > RETAINED_BYTES_PER_ITEM_MAX:
             return False
         self.retained[topic] = batch
-        self.retained_bytes += len(batch.body)
+        self.retained_bytes += size
         return True
+
+    def has_passed(self, number: int) -> bool:
+        """Whether all that is stored below a number was taken from the mailbox."""
+        return self.handed >= number or self.box.mailbox.is_handed_over()
 
     def lowest(self) -> int | None:
         """The lowest stored number that somebody has not accepted, None when there is none on its way."""

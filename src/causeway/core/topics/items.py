@@ -21,7 +21,7 @@ from causeway.core.mail.matching import matching
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.rows import StoredBatch, stretch
-from causeway.core.messages import Accepted, Deposit, Interest, Published, Register, Registered
+from causeway.core.messages import Accepted, Deposit, Interest, Published, Register, Registered, Rejected
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.item import HandedBatch, Item, Registration
 from causeway.core.topics.leases import Leases
@@ -33,14 +33,10 @@ from causeway.core.topics.rows import (
     registration_key,
     retained_key,
 )
-from causeway.errors import Code
+from causeway.errors import Code, RemoteProtocolError
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex, covers
-from causeway.topics.limits import (
-    FORWARDED_BYTES_PER_ITEM_MAX,
-    REGISTRATIONS_PER_ITEM_MAX,
-    RETAINED_BYTES_PER_ITEM_MAX,
-)
+from causeway.topics.limits import FORWARDED_BYTES_PER_ITEM_MAX, GREETING_MAX, REGISTRATIONS_PER_ITEM_MAX
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
 from causeway.wire.headers import split_headers
@@ -70,8 +66,10 @@ class Items:
         """Take up an item where its former owner left it."""
         item = self.all[box.mailbox.key] = Item(box)
         for mailbox, row in read_registrations(rows):
-            item.register(Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted))
-        for batch in read_retained(rows):
+            registration = Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted)
+            registration.safe = True
+            item.register(registration)
+        for batch in read_retained(item.name, rows):
             item.retain(batch)
         self._leases.begin(turn, item)
 
@@ -89,7 +87,7 @@ class Items:
         item = self.all[group]
         known = item.registrations.get(head.mailbox)
         if head.interest is None:
-            if known is not None:
+            if known is not None and known.version <= head.version:  # else it has begun again since
                 self.withdraw(turn, item, head.mailbox)
             item.box.after(turn, lambda turn: self._answer(turn, head, 0))
             return
@@ -102,32 +100,44 @@ class Items:
             refusal = Registered(item.name, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
             self._courier.answer(turn, head.origin, refusal)
             return
-        since = self._groups.position(group)
-        greeted = not (head.interest.retained and item.retained)
         if known is not None and _is_same(known.interest, head.interest):
-            since, greeted = known.since, known.greeted
-        fresh = Registration(head.mailbox, head.version, head.interest, since, greeted=greeted)
+            fresh = Registration(head.mailbox, head.version, head.interest, known.since, greeted=known.greeted)
+            fresh.greeting = known.greeting
+            span = 1
+        else:
+            fresh = Registration(
+                head.mailbox,
+                head.version,
+                head.interest,
+                self._groups.position(group),
+                greeted=not head.interest.retained,
+            )
+            span = 1 if fresh.greeted else GREETING_MAX
         item.register(fresh)
-        self._leases.changed(turn, item)
-        self._write(turn, item, [self._row(item, fresh)], lambda turn: self._begun(turn, item, fresh, head))
-        self._office.touch(group)  # which greets it, if there is something to greet it with
+        self._leases.changed(turn, item, head.interest.pattern)
+        self._office.append_own(
+            turn, item.box, [self._row(item, fresh)], span, lambda turn: self._begun(turn, item, fresh, head)
+        )
+        self._office.touch(group)
 
     def withdraw(self, turn: Turn, item: Item, mailbox: str) -> None:
         """A subscription has ended (we may write)."""
-        if item.remove(mailbox) is not None:
+        registration = item.remove(mailbox)
+        if registration is not None:
             self._outbox.forget_forwards(turn, item.name, mailbox)
             self._write(turn, item, [Delete(item.box.mailbox.key, registration_key(mailbox))], None)
-            self._leases.changed(turn, item)
+            self._leases.changed(turn, item, registration.interest.pattern)
             self._office.touch(item.box.mailbox.key)
 
     def _begun(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
         """It is on all copies: say so when whoever publishes knows, and a history has what is older."""
+        registration.safe = True
         self._leases.when_known(turn, item, lambda turn: self._when_kept(turn, item, registration, head))
 
     def _when_kept(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
         if registration.interest.replay:
             lowest = item.lowest()
-            if lowest is not None and lowest < registration.since:
+            if not item.has_passed(registration.since) or (lowest is not None and lowest < registration.since):
                 return  # it asks again, and soon enough the history has all that was published before
         self._answer(turn, head, registration.since, self._history(item, registration.interest.pattern))
 
@@ -153,11 +163,12 @@ class Items:
         item = self.all.get(group)
         if item is None or not self._groups.serving(group):
             return
-        ungreeted, item.ungreeted = item.ungreeted, {}
-        for mailbox in ungreeted:
-            self._greet(turn, item, item.registrations[mailbox])
         for batch in item.box.mailbox.hand_over(turn.now, FORWARDED_BYTES_PER_ITEM_MAX - item.bytes):
+            if batch.seq < VOLATILE_FROM:
+                item.handed = batch.seq
+                self._greet_all(turn, item, caught_up=False)
             self._hand_out(turn, item, batch)
+        self._greet_all(turn, item, caught_up=item.box.mailbox.is_handed_over())
         self._settle(turn, item)
 
     def _hand_out(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
@@ -167,18 +178,14 @@ class Items:
             item.done.append(span)  # nobody can have sent it: faults.deposit_fault
             return
         handed = HandedBatch(span, len(batch.body))
+        item.bytes += handed.size
         for registration in item.matching(published.topic):
             if batch.seq < VOLATILE_FROM and batch.seq < registration.since:
-                continue
-            if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
                 continue
             self._forward(turn, item, registration, batch, handed)
         if batch.flags & _RETAIN:
             self._retain(turn, item, batch)
-        if handed.left:
-            item.bytes += handed.size
-        else:
-            item.done.append(span)
+        item.arrived(handed)
 
     def _forward(
         self, turn: Turn, item: Item, registration: Registration, piece: StoredBatch, handed: HandedBatch
@@ -225,9 +232,12 @@ class Items:
     def _settle(self, turn: Turn, item: Item) -> None:
         if item.greetings:
             greeted, item.greetings = item.greetings, []
+            rows: list[Write] = []
             for registration in greeted:
-                registration.greeted = True
-            rows = [self._row(item, r) for r in greeted if item.registrations.get(r.mailbox) is r]
+                now = item.registrations.get(registration.mailbox)
+                if now is not None and now.since == registration.since:  # it may want something more special by now
+                    now.greeted = True
+                    rows.append(self._row(item, now))
             self._write(turn, item, rows, None)
         if item.done:
             done, item.done = item.done, []
@@ -240,43 +250,41 @@ class Items:
         group, topic = item.box.mailbox.key, batch.published.topic
         last = stretch(batch, batch.count - 1, batch.count)
         (message,) = split(last.body, 1)
-        if not (split_headers(message)[1] if batch.flags & _HEADERS else message):
-            item.retain(msgspec.structs.replace(last, body=b""))
-            self._write(turn, item, [Delete(group, retained_key(topic))], None)
-        elif item.retained_bytes + len(last.body) <= RETAINED_BYTES_PER_ITEM_MAX:
-            published = last.published
-            assert published is not None
-            item.retain(last)
+        if not (_payload(message) if batch.flags & _HEADERS else message):
+            last = msgspec.structs.replace(last, body=b"")
+        write: Write = Delete(group, retained_key(topic))
+        if item.retain(last):
             write = Put(group, retained_key(topic), self._groups.position(group), encode(last))
-            self._write(turn, item, [write], None)
+        self._write(turn, item, [write], None)
+
+    def _greet_all(self, turn: Turn, item: Item, *, caught_up: bool) -> None:
+        """New subscriptions get what is retained as soon as all that came before them has been handed out."""
+        for mailbox in list(item.ungreeted):
+            registration = item.registrations[mailbox]
+            if registration.safe and (caught_up or item.handed >= registration.since):
+                del item.ungreeted[mailbox]
+                self._greet(turn, item, registration)
 
     def _greet(self, turn: Turn, item: Item, registration: Registration) -> None:
-        """What was retained before a subscription began goes to it first; each takes a number of its own."""
+        """What was retained before a subscription began goes to it first, under numbers that its registration took."""
         wanted = TopicIndex()
         wanted.add(registration.interest.pattern, registration.mailbox)
         kept = [
             batch
-            for topic, batch in item.retained.items()
+            for topic, batch in sorted(item.retained.items())
             if (batch.seq < registration.since or batch.seq >= VOLATILE_FROM)
             and not 0 < batch.expires <= turn.now
             and wanted.wants(topic)
         ]
         if not kept:
-            registration.greeted = True
-            self._write(turn, item, [self._row(item, registration)], None)
+            registration.greeted = True  # and a next owner will find nothing either
             return
-        number = self._groups.position(item.box.mailbox.key)
-
-        def numbered(turn: Turn) -> None:
-            handed = HandedBatch((number, number), 0, registration)
-            for at, batch in enumerate(kept):
-                self._forward(turn, item, registration, msgspec.structs.replace(batch, seq=number + at), handed)
-            if not handed.left:
-                item.greetings.append(registration)
-                self._office.touch(item.box.mailbox.key)
-
-        # An operation takes the numbers: before it is on all copies, a new owner could give them to something else.
-        self._office.append_own(turn, item.box, [self._row(item, registration)], len(kept), numbered)
+        registration.greeting = True
+        handed = HandedBatch((registration.since, registration.since), 0, registration)
+        for at, batch in enumerate(kept[:GREETING_MAX]):
+            numbered = msgspec.structs.replace(batch, seq=registration.since + at)
+            self._forward(turn, item, registration, numbered, handed)
+        item.arrived(handed)
 
     # Answers of subscriptions ----------------------------------------------------------------------------------
     def on_accepted(self, turn: Turn, head: Accepted | Deposit) -> None:
@@ -288,12 +296,17 @@ class Items:
             item.accepted(head.dest, head.first, last)
             self._office.touch(group)
 
-    def on_gone(self, turn: Turn, source: str, mailbox: str) -> None:
-        """The mailbox of a subscription does not exist any more."""
-        group = key_of(source)
+    def on_gone(self, turn: Turn, head: Rejected) -> None:
+        """The mailbox of a subscription does not exist any more, or did not: it may have begun again since."""
+        group = key_of(head.source)
         item = self.all.get(group)
-        if item is not None and self._groups.serving(group):
-            self.withdraw(turn, item, mailbox)
+        registration = item.registrations.get(head.dest) if item is not None else None
+        if item is None or registration is None:
+            self._outbox.forget_forwards(turn, head.source, head.dest)
+        elif head.stream != _ORDERED:
+            self._outbox.forget_forwards(turn, head.source, head.dest, head.stream)
+        elif head.first in registration.sent and self._groups.serving(group):
+            self.withdraw(turn, item, head.dest)
 
     def _write(self, turn: Turn, item: Item, writes: Sequence[Write], done: Done | None) -> None:
         self._office.write_own(turn, item.box, writes, done)
@@ -308,8 +321,18 @@ class Items:
         }
 
 
+def _payload(message: bytes) -> bytes:
+    """What is behind the headers; of a message whose header block is broken, all of it."""
+    try:
+        return split_headers(message)[1]
+    except RemoteProtocolError:
+        return message
+
+
 def _picked(registration: Registration, batch: StoredBatch) -> tuple[tuple[Span, ...], bytes, int]:
-    """What a subscription's selector takes of a batch: runs (none for all of it), bodies, how many messages."""
+    """What a subscription takes of a batch: runs that its selector picks (none for all), bodies, how many messages."""
+    if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
+        return (), b"", 0
     if registration.selector is None:
         return (), batch.body, batch.count
     runs = tuple(matching(registration.selector, batch))

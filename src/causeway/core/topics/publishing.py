@@ -12,12 +12,13 @@ import msgspec
 
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
-from causeway.core.mail.faults import published_fault
+from causeway.core.mail.faults import deposit_fault, published_fault
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, AskInterest, Deposit, Summary, SummaryHeld
 from causeway.core.ports import Courier
+from causeway.core.topics.leases import LEASE
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.topics import TopicIndex, is_item
@@ -97,12 +98,16 @@ class Publishing:
     def _ask(self, turn: Turn, item: str, known: KnownInterest) -> None:
         known.asked = turn.now
         self._deadlines.set(item, turn.now + PATIENCE)
-        self._courier.post(turn, item, AskInterest(item, self._me))
+        self._courier.post(turn, item, AskInterest(item, self._me, turn.now))
 
     def _decide(self, turn: Turn, known: KnownInterest, conn: int, head: Deposit, body: bytes) -> None:
         assert head.published is not None
         if head.flags & _RETAIN or known.index.wants(head.published.topic):
             self._send(turn, known, conn, head, body)
+            return
+        fault = deposit_fault(head, body)  # what is sent on, the outbox looks at
+        if fault is not None:
+            turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
         self.unwanted += 1
         self._tracer.deposit(turn, Step.SETTLED, head)
@@ -136,13 +141,16 @@ class Publishing:
             known.index = TopicIndex()
             for pattern in head.patterns:
                 known.index.add(pattern, "")
-        if known.asked >= 0:
-            known.until = known.asked + head.lease
+        if known.asked == head.asked >= 0:
+            # Any other one may have been sent before the owner heard that we go on asking: it promises nothing more.
+            known.until = known.asked + min(max(head.lease, 0), LEASE)
             known.asked = -1
             self._deadlines.cancel(head.item)
         self._courier.post(turn, head.item, SummaryHeld(head.item, head.epoch, head.version, self._me))
         if turn.now < known.until:
             self._release(turn, known)
+        elif known.asked < 0:
+            self._release(turn, known, wanted=True)
 
     def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
         """What it published and is still here goes with it: it sends that again elsewhere."""

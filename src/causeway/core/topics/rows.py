@@ -10,10 +10,15 @@ from typing import Final
 
 import msgspec
 
-from causeway.core.mail.faults import interest_fault, name_fault
+from causeway.core.mail.faults import interest_fault, name_fault, published_fault
+from causeway.core.mail.reading import is_sound
 from causeway.core.mail.rows import StoredBatch
-from causeway.core.messages import Interest
+from causeway.core.messages import Interest, Published
+from causeway.limits import ID_MAX
 from causeway.store.base import Row
+from causeway.topics import is_item
+from causeway.topics.limits import GREETING_MAX
+from causeway.types import VOLATILE_FROM
 
 REGISTRATION: Final = b"i"
 RETAINED: Final = b"r"
@@ -37,6 +42,10 @@ class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
     interest: Interest
     registered: bool
     """Whether every item knows."""
+    ending: bool = False
+    """Whether items are told to forget it, and then it ends."""
+    leaving: tuple[str, ...] = ()
+    """Items of what it wanted before: those that may not have forgotten it."""
 
 
 encode = msgspec.msgpack.encode
@@ -65,12 +74,17 @@ def read_registrations(rows: Iterable[Row]) -> list[tuple[str, RegistrationRow]]
             name, value = row.key[1:].decode(), _registration(row.value)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-        if name_fault("mailbox", name) is None and interest_fault(value.interest) is None:
+        sound = 0 <= value.version <= ID_MAX and 0 <= value.since < VOLATILE_FROM - GREETING_MAX
+        if sound and name_fault("mailbox", name) is None and interest_fault(value.interest) is None:
             found.append((name, value))
     return found
 
 
-def read_retained(rows: Iterable[Row]) -> list[StoredBatch]:
+def _is_of(item: str, published: Published) -> bool:
+    return published_fault(item, published) is None
+
+
+def read_retained(item: str, rows: Iterable[Row]) -> list[StoredBatch]:
     """All retained messages of an item."""
     found: list[StoredBatch] = []
     for row in rows:
@@ -80,7 +94,7 @@ def read_retained(rows: Iterable[Row]) -> list[StoredBatch]:
             batch = _retained(row.value)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-        if batch.published is not None and batch.count == 1:
+        if batch.count == 1 and is_sound(batch) and batch.published is not None and _is_of(item, batch.published):
             found.append(batch)
     return found
 
@@ -93,5 +107,6 @@ def read_subscription(rows: Iterable[Row]) -> SubscriptionRow | None:
                 value = _subscription(row.value)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 return None
-            return value if interest_fault(value.interest) is None else None
+            sound = 0 <= value.version < ID_MAX and all(map(is_item, value.leaving))
+            return value if sound and interest_fault(value.interest) is None else None
     return None

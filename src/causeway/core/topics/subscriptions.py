@@ -18,20 +18,30 @@ from causeway.core.messages import Attach, Attached, EndMailbox, Interest, Mailb
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
+from causeway.limits import ID_MAX
 from causeway.names import is_private
 from causeway.store.base import Put, Row
 from causeway.topics import items_of
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
 
-Askers = list[tuple[int, Attach | EndMailbox]]
-"""Connections, and what each of them waits for."""
-
 
 class OwnedSubscription:
     """One subscription at its owner."""
 
-    __slots__ = ("askers", "box", "ending", "interest", "items", "numbers", "registered", "safe", "tries", "version")
+    __slots__ = (
+        "askers",
+        "box",
+        "ending",
+        "interest",
+        "items",
+        "leaving",
+        "numbers",
+        "registered",
+        "safe",
+        "tries",
+        "version",
+    )
 
     def __init__(self, box: Box, version: int, interest: Interest) -> None:
         self.box = box
@@ -44,10 +54,12 @@ class OwnedSubscription:
         self.ending = False
         self.items: dict[str, None] = dict.fromkeys(items_of(interest.pattern))
         """Those that have not answered yet."""
+        self.leaving: dict[str, None] = {}
+        """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
         self.tries = 0
-        self.askers: Askers = []
+        self.askers: list[tuple[int, Attach | EndMailbox]] = []
         """Who waits until all have answered."""
 
 
@@ -81,7 +93,9 @@ class Subscriptions:
             subscription = self._begin(box, row.version, row.interest)
             subscription.safe = True
             subscription.registered = row.registered
-            if not row.registered:
+            subscription.ending = row.ending
+            subscription.leaving = dict.fromkeys(row.leaving)
+            if not row.registered or row.leaving:
                 self._register(turn, subscription)
 
     def lose(self, group: Key) -> None:
@@ -93,8 +107,7 @@ class Subscriptions:
         subscription = self.all[box.mailbox.key] = OwnedSubscription(box, version, interest)
         box.overflow = interest.overflow
         box.shown_only = interest.keep > 0
-        if interest.bytes_max:
-            box.mailbox.bound(interest.bytes_max)
+        box.mailbox.bound(interest.bytes_max or ID_MAX)
         return subscription
 
     # Subscribing -----------------------------------------------------------------------------------------------
@@ -115,33 +128,34 @@ class Subscriptions:
             fresh = self._begin(box, version, head.interest)
             if known is not None:
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
-                self._withdraw_from(turn, known, fresh)
+                left = {**known.leaving, **dict.fromkeys(items_of(known.interest.pattern))}
+                fresh.leaving = {item: None for item in left if item not in fresh.items}
             known = fresh
             self._office.write_own(turn, box, [self._row(fresh)], lambda turn: self._written(turn, fresh))
         if known.registered and not (head.interest.replay and known.items):
             return True
+        self._wait(turn, known, conn, head)
         if known.registered and known.safe:
             self._register(turn, known)  # its numbers were told to a former owner
-        return self._wait(turn, known, conn, head)
+        return False
 
     def _row(self, subscription: OwnedSubscription) -> Put:
-        row = SubscriptionRow(subscription.version, subscription.interest, subscription.registered)
+        row = SubscriptionRow(
+            subscription.version,
+            subscription.interest,
+            subscription.registered,
+            subscription.ending,
+            tuple(subscription.leaving),
+        )
         group = subscription.box.mailbox.key
         return Put(group, SUBSCRIPTION, self._groups.position(group), encode(row))
 
-    def _wait(self, turn: Turn, known: OwnedSubscription, conn: int, head: Attach | EndMailbox) -> bool:
-        known.askers = [entry for entry in known.askers if entry[0] != conn or type(entry[1]) is not type(head)]
+    def _wait(self, turn: Turn, known: OwnedSubscription, conn: int, head: Attach | EndMailbox) -> None:
+        known.askers = [entry for entry in known.askers if entry[0] != conn or not _is_again(entry[1], head)]
         if len(known.askers) >= SUBSCRIBING_MAX:
             turn.send(conn, Moved(head.mailbox, None, Code.OVERLOADED, f"{SUBSCRIBING_MAX} wait for it already"))
-            return False
-        known.askers.append((conn, head))
-        return False
-
-    def _withdraw_from(self, turn: Turn, old: OwnedSubscription, new: OwnedSubscription) -> None:
-        """It wants something else now: items that have nothing of that forget it; they are not waited for."""
-        for item in items_of(old.interest.pattern):
-            if item not in new.items:
-                self._say(turn, old, item, None, new.version)
+        else:
+            known.askers.append((conn, head))
 
     def _written(self, turn: Turn, subscription: OwnedSubscription) -> None:
         subscription.safe = True
@@ -152,23 +166,33 @@ class Subscriptions:
         """Tell every item that has not answered; again after a while."""
         subscription.tries += 1
         interest = None if subscription.ending else subscription.interest
-        for item in list(subscription.items):
-            self._say(turn, subscription, item, interest, subscription.version)
-        if subscription.items:
+        if not subscription.registered or subscription.askers:
+            for item in list(subscription.items):
+                self._say(turn, subscription, item, interest)
+        for item in list(subscription.leaving):
+            self._say(turn, subscription, item, None)
+        if self._is_waiting(subscription):
             wait = min(self._config.retry * subscription.tries, 8 * self._config.retry)
             self._deadlines.set(subscription.box.mailbox.key, turn.now + wait)
 
-    def _say(
-        self, turn: Turn, subscription: OwnedSubscription, item: str, interest: Interest | None, version: int
-    ) -> None:
+    @staticmethod
+    def _is_waiting(subscription: OwnedSubscription) -> bool:
+        """Whether items have yet to answer something that somebody wants to know."""
+        asked = bool(subscription.items) and (not subscription.registered or bool(subscription.askers))
+        return asked or bool(subscription.leaving)
+
+    def _say(self, turn: Turn, subscription: OwnedSubscription, item: str, interest: Interest | None) -> None:
         name = subscription.box.mailbox.name
-        self._courier.post(turn, item, Register(item, name, version, interest, self._office.me))
+        self._courier.post(turn, item, Register(item, name, subscription.version, interest, self._office.me))
 
     def on_registered(self, turn: Turn, head: Registered) -> None:
         """An item knows."""
         group = key_of(head.mailbox)
         known = self.all.get(group)
-        if known is None or head.version != known.version or head.item not in known.items:
+        if known is None or head.version != known.version:
+            return
+        known.leaving.pop(head.item, None)
+        if head.item not in known.items:
             return
         if head.code:
             for conn, asker in known.askers:
@@ -178,7 +202,8 @@ class Subscriptions:
         del known.items[head.item]
         known.numbers[head.item] = (head.number, head.history)
         if not known.items:
-            self._deadlines.cancel(group)
+            if not known.leaving:
+                self._deadlines.cancel(group)
             self._complete(turn, group, known)
 
     def _complete(self, turn: Turn, group: Key, known: OwnedSubscription) -> None:
@@ -199,9 +224,9 @@ class Subscriptions:
         """What a reader is told when it is served."""
         if head.interest is None or not head.interest.replay:
             return Attached(head.mailbox, head.consumer)
-        histories = dict.fromkeys(history for _, history in known.numbers.values())
+        histories = {history for _, history in known.numbers.values()}
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, next(iter(histories)) if len(histories) == 1 else "")
+        return Attached(head.mailbox, head.consumer, numbers, histories.pop() if len(histories) == 1 else "")
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
@@ -229,7 +254,7 @@ class Subscriptions:
     def overflow(self, turn: Turn, group: Key) -> None:
         """A subscription that would rather end than wait is full."""
         known = self.all.get(group)
-        if known is not None and not known.ending:
+        if known is not None and not known.ending and self._groups.serving(group):
             assert known.interest.overflow == Overflow.DISCONNECT
             detail = "its reader was too slow, and the subscription has ended"
             self._office.dismiss(turn, known.box, Code.OVERFLOWED, detail)
@@ -238,11 +263,13 @@ class Subscriptions:
     def _withdraw(self, turn: Turn, known: OwnedSubscription) -> None:
         if not known.ending:
             known.ending = True
-            known.version += 1
+            known.version = max(known.version, self._groups.position(known.box.mailbox.key)) + 1
+            known.registered = known.safe = False
             known.tries = 0
             known.items = dict.fromkeys(items_of(known.interest.pattern))
             known.numbers = {}
-            self._register(turn, known)
+            # Before any item forgets it: a next owner would take it for registered.
+            self._office.write_own(turn, known.box, [self._row(known)], lambda turn: self._written(turn, known))
 
     def _end(
         self, turn: Turn, group: Key, known: OwnedSubscription, askers: list[tuple[int, Attach | EndMailbox]]
@@ -261,5 +288,12 @@ class Subscriptions:
         """Ask again those that did not answer."""
         for group in self._deadlines.pop_due(turn.now):
             known = self.all.get(group)
-            if known is not None and known.items and (known.safe or known.ending):
+            if known is not None and known.safe and self._is_waiting(known):
                 self._register(turn, known)
+
+
+def _is_again(earlier: Attach | EndMailbox, head: Attach | EndMailbox) -> bool:
+    """Whether a connection asks for the same thing once more; it may have several readers of one subscription."""
+    if isinstance(earlier, Attach) and isinstance(head, Attach):
+        return earlier.consumer == head.consumer
+    return earlier == head

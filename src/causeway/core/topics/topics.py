@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
+from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
@@ -42,7 +43,8 @@ class BrokerTopics:
         self._clients = clients
         self._office = office
         self._outbox = outbox
-        self._leases = Leases(courier, alarm=alarm)
+        self._courier = courier
+        self._leases = Leases(courier, lambda turn, box, done: office.append_own(turn, box, (), 1, done), alarm=alarm)
         self._items = Items(office, outbox, groups, courier, self._leases)
         self._publishing = Publishing(office.me, config.name, outbox, courier, alarm=alarm)
         self._subscriptions = Subscriptions(config, office, groups, courier, serve=self.serve, alarm=alarm)
@@ -85,7 +87,7 @@ class BrokerTopics:
             case Accepted():
                 self._items.on_accepted(turn, head)
             case Rejected():
-                self._items.on_gone(turn, head.source, head.dest)
+                self._items.on_gone(turn, head)
             case _:
                 pass
 
@@ -99,7 +101,9 @@ class BrokerTopics:
         client = self._clients.client(conn)
         known = self._subscriptions.all.get(key_of(head.mailbox))
         if client is not None and known is not None:
-            self._office.attach(turn, conn, client, head, self._subscriptions.answer(known, head))
+            answer = self._subscriptions.answer(known, head)
+            if not self._office.attach(turn, conn, client, head, answer):
+                self._courier.wait(turn, head.mailbox, ClientMessage(conn, head, b""))
 
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
         self._subscriptions.end(turn, conn, head)

@@ -32,7 +32,8 @@ class Watched:
         self.seen: dict[Letter, None] = {}
         self.held: dict[tuple[Letter, Reader], None] = {}
         self.done: dict[Letter, Reader] = {}
-        self.last: dict[tuple[str, int, Reader], Letter] = {}
+        self.last: dict[tuple[str, int, str, Reader], Letter] = {}
+        """By publisher, its life, topic and reader."""
 
 
 class Subscribing(Checker):
@@ -79,9 +80,9 @@ class Subscribing(Checker):
         watched.seen[letter] = None
         watched.owed.pop(letter, None)
         if letter.stream == ServiceClass.TRANSACTIONAL:
-            place = (letter.source, letter.life, reader)
+            place = (letter.source, letter.life, letter.dest, reader)
             last = watched.last.get(place)
-            if last is not None and last.dest == letter.dest and letter.number < last.number:
+            if last is not None and letter.number < last.number:
                 self.complain(f"{letter} reached {reader} after {last}")
             watched.last[place] = letter
 

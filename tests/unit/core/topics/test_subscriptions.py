@@ -1,0 +1,407 @@
+"""Subscriptions: a reader is served when every item knows what it wants; what ends is forgotten by all of them."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from causeway.core.machine import Turn
+from causeway.core.mail.courier import may_begin
+from causeway.core.messages import (
+    Attach,
+    Attached,
+    Deliver,
+    Deposit,
+    EndMailbox,
+    Interest,
+    MailboxEnded,
+    Moved,
+    Published,
+    Register,
+    Registered,
+)
+from causeway.core.topics.rows import SUBSCRIPTION
+from causeway.errors import Code
+from causeway.names import private_name
+from causeway.topics import ALL_ITEMS, item_of
+from causeway.types import SECOND, Flag, Overflow, key_of
+from causeway.wire.body import join
+from tests.unit.core.mail.neighbours import OTHER
+from tests.unit.core.topics.newsroom import APP, CONN, ITEM, ORDERED, TOPIC, WATCH, Newsroom
+
+RAILS = item_of("rails/x")
+SECONDS = 10 * SECOND
+PRIVATE = private_name("board", 0x5F)
+RETIRED = ("retire", key_of(WATCH))
+
+
+def room_of(mailbox: str = WATCH, **settings: object) -> Newsroom:
+    """The owner of a mailbox; all items are another broker's."""
+    room = Newsroom(**settings)
+    for item in ALL_ITEMS:
+        room.groups.know(item, OTHER)
+    room.own(mailbox)
+    return room
+
+
+def begun(interest: Interest | str = "roads/#", mailbox: str = WATCH) -> Newsroom:
+    """A subscription that every item knows, with a reader."""
+    room = room_of(mailbox)
+    room.subscribe(interest, mailbox)
+    room.commit()
+    room.answer_all(room.sent(Register))
+    room.commit()
+    assert len(room.heard(Attached)) == 1
+    return room
+
+
+def forwarded(first: int, text: bytes = b"news", mailbox: str = WATCH, follows: int = 0) -> tuple[Deposit, bytes]:
+    """What an item forwards."""
+    flags = int(Flag.RELIABLE)
+    published = Published(TOPIC, *APP, ORDERED, first)
+    return Deposit(ITEM, 3, mailbox, ORDERED, first, 1, follows, flags, 4, 0, OTHER.id, published), join([text])
+
+
+# Beginning ------------------------------------------------------------------------------------------------------
+def test_items_are_told_when_the_wish_is_on_all_copies() -> None:
+    room = room_of()
+    room.subscribe("roads/#")
+    assert room.sent(Register) == []
+    room.commit()
+    (head,) = room.sent(Register)
+    assert (head.item, head.mailbox, head.interest) == (ITEM, WATCH, Interest("roads/#"))
+    assert room.heard(Attached) == []
+
+
+def test_reader_is_served_when_every_item_has_answered() -> None:
+    room = room_of()
+    room.subscribe("#")
+    room.commit()
+    registers = room.sent(Register)
+    assert [head.item for head in registers] == list(ALL_ITEMS)
+    room.answer_all(registers[1:])
+    assert room.heard(Attached) == []
+    room.answer_all(registers[:1])
+    assert room.heard(Attached) == [Attached(WATCH, 1)]
+
+
+def test_item_that_does_not_answer_is_asked_again() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    room.sent(Register)
+    room.pass_time(SECOND)
+    assert len(room.sent(Register)) >= 1
+
+
+def test_answer_to_another_version_or_of_another_item_does_not_count() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    (head,) = room.sent(Register)
+    room.broker(Registered(ITEM, WATCH, head.version - 1))
+    room.broker(Registered(RAILS, WATCH, head.version))
+    room.broker(Registered(ITEM, "nobody", head.version))
+    assert room.heard(Attached) == []
+
+
+def test_reader_that_comes_again_is_served_at_once() -> None:
+    room = begun()
+    room.subscribe(consumer=2)
+    assert room.heard(Attached) == [Attached(WATCH, 2)]
+    assert room.sent(Register) == []
+
+
+def test_all_readers_of_one_connection_are_served() -> None:
+    room = room_of()
+    room.subscribe(consumer=1)
+    room.subscribe(consumer=2)
+    room.subscribe(consumer=2)
+    room.commit()
+    room.answer_all(room.sent(Register)[:1])
+    assert [head.consumer for head in room.heard(Attached)] == [1, 2]
+
+
+def test_reader_that_went_is_not_served() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    del room.links.clients[CONN]
+    room.answer_all(room.sent(Register))
+    assert room.heard(Attached) == []
+
+
+def test_refusal_of_an_item_reaches_the_reader() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    (head,) = room.sent(Register)
+    room.broker(Registered(ITEM, WATCH, head.version, 0, "", int(Code.OVERLOADED), "too many"))
+    assert room.heard(Moved) == [Moved(WATCH, None, Code.OVERLOADED, "too many")]
+
+
+def test_too_many_readers_at_once_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.topics.subscriptions.SUBSCRIBING_MAX", 1)
+    room = room_of()
+    room.subscribe(consumer=1)
+    room.subscribe(consumer=2)
+    assert [head.code for head in room.heard(Moved)] == [Code.OVERLOADED]
+
+
+@pytest.mark.parametrize(
+    "interest",
+    [
+        Interest(""),
+        Interest("roads//x"),
+        Interest("a/" * 200 + "b"),
+        Interest("roads/#", "colour ="),
+        Interest("roads/#", overflow=3),
+        Interest("roads/#", overflow=-1),
+        Interest("roads/#", bytes_max=-1),
+        Interest("roads/#", bytes_max=2**64 - 1),
+        Interest("roads/#", keep=2**64 - 1),
+        Interest("roads/#", no_local="n" * 1000),
+    ],
+    ids=range(10),
+)
+def test_interest_that_makes_no_sense_is_refused(interest: Interest) -> None:
+    room = room_of()
+    room.subscribe(interest)
+    room.commit()
+    assert [head.code for head in room.heard(Moved)] == [Code.BAD_FIELD]
+    assert room.sent(Register) == []
+    assert room.kept(WATCH, SUBSCRIPTION) == []
+
+
+# Take-over ------------------------------------------------------------------------------------------------------
+def test_new_owner_of_a_registered_subscription_serves_at_once() -> None:
+    room = begun()
+    room.take_over(WATCH)
+    assert room.sent(Register) == []
+    room.subscribe()
+    assert len(room.heard(Attached)) == 1
+
+
+def test_new_owner_registers_what_may_not_be_known() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    (head,) = room.sent(Register)
+    room.take_over(WATCH)
+    assert room.sent(Register) == [head]
+
+
+def test_wish_that_was_not_on_all_copies_is_forgotten() -> None:
+    room = room_of()
+    room.subscribe()
+    room.take_over(WATCH)
+    assert room.sent(Register) == []
+    assert room.topics._subscriptions.all == {}
+
+
+# Changing -------------------------------------------------------------------------------------------------------
+def test_other_wish_takes_the_place_of_the_first() -> None:
+    room = begun()
+    room.subscribe("roads/b7")
+    room.commit()
+    (head,) = room.sent(Register)
+    assert head.interest == Interest("roads/b7")
+    room.answer_all([head])
+    assert len(room.heard(Attached)) == 1
+
+
+def test_item_that_is_not_concerned_any_more_is_told_until_it_has_answered() -> None:
+    room = begun("roads/#")
+    room.subscribe("rails/#")
+    assert room.sent(Register) == [], "a next owner would take the old wish for registered"
+    room.commit()
+    told = {head.item: head.interest for head in room.sent(Register)}
+    assert told == {ITEM: None, RAILS: Interest("rails/#")}
+    room.pass_time(SECONDS)
+    again = [head for head in room.sent(Register) if head.item == ITEM]
+    assert again
+    room.answer_all(again[:1])
+    room.pass_time(SECONDS)
+    assert {head.item for head in room.sent(Register)} == {RAILS}
+
+
+def test_reader_does_not_wait_for_items_that_are_not_concerned_any_more() -> None:
+    room = begun("roads/#")
+    room.subscribe("rails/#")
+    room.commit()
+    room.answer_all([head for head in room.sent(Register) if head.item == RAILS])
+    assert len(room.heard(Attached)) == 1
+    room.commit()
+    room.take_over(WATCH)
+    assert [(head.item, head.interest) for head in room.sent(Register)] == [(ITEM, None)]
+
+
+def test_bound_of_a_former_wish_does_not_last() -> None:
+    room = begun(Interest("roads/#", bytes_max=100))
+    mailbox = room.desk.office.boxes[key_of(WATCH)].mailbox
+    assert mailbox._intake.stored_bytes_max == 100
+    room.subscribe("roads/#")
+    assert mailbox._intake.stored_bytes_max == mailbox.config.stored_bytes_max
+
+
+# Replay ---------------------------------------------------------------------------------------------------------
+def test_replay_tells_from_which_numbers_on_and_which_history_has_the_rest() -> None:
+    room = room_of()
+    wanted = Interest("roads/#", replay=True)
+    room.subscribe(wanted)
+    room.commit()
+    room.answer_all(room.sent(Register), 42, "history/roads")
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+    room.commit()
+    room.subscribe(wanted)
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+
+
+def test_new_owner_asks_for_the_numbers_of_a_replay_again() -> None:
+    room = room_of()
+    wanted = Interest("roads/#", replay=True)
+    room.subscribe(wanted)
+    room.commit()
+    room.answer_all(room.sent(Register), 42, "history/roads")
+    room.commit()
+    room.heard(Attached)
+    room.take_over(WATCH)
+    room.subscribe(wanted)
+    assert room.heard(Attached) == []
+    room.answer_all(room.sent(Register), 42, "history/roads")
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+
+
+def test_histories_that_differ_are_none() -> None:
+    room = room_of()
+    room.subscribe(Interest("#", replay=True))
+    room.commit()
+    for at, head in enumerate(room.sent(Register)):
+        room.broker(Registered(head.item, WATCH, head.version, at, "history/all" if at else ""))
+    (attached,) = room.heard(Attached)
+    assert attached.history == ""
+    assert len(attached.numbers) == len(ALL_ITEMS)
+
+
+def test_nobody_consumes_from_a_history() -> None:
+    room = begun(Interest("roads/#", keep=60 * SECOND))
+    room.broker(*forwarded(8))
+    room.commit()
+    assert room.heard(Deliver) == []
+
+
+# Ending ---------------------------------------------------------------------------------------------------------
+def test_subscription_ends_when_every_item_has_forgotten_it() -> None:
+    room = begun()
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    (head,) = room.sent(Register)
+    assert head.interest is None
+    assert room.heard(MailboxEnded) == []
+    room.answer_all([head])
+    assert RETIRED in room.groups.asked
+    assert room.heard(MailboxEnded) == [MailboxEnded(WATCH, 77)]
+    assert [moved.code for moved in room.heard(Moved)] == [Code.NO_MAILBOX]
+
+
+def test_no_item_is_told_to_forget_before_the_end_is_on_all_copies() -> None:
+    room = begun()
+    room.client(EndMailbox(WATCH, 77))
+    assert room.sent(Register) == []
+
+
+def test_new_owner_goes_on_ending() -> None:
+    room = begun()
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    (head,) = room.sent(Register)
+    room.take_over(WATCH)
+    assert room.sent(Register) == [head], "some items may have forgotten it: it must not count as registered"
+    room.subscribe()
+    assert [moved.code for moved in room.heard(Moved)[-1:]] == [Code.NOT_READY]
+    room.answer_all([head])
+    assert RETIRED in room.groups.asked
+
+
+def test_end_that_is_asked_for_twice_is_answered_twice() -> None:
+    room = begun()
+    room.client(EndMailbox(WATCH, 1))
+    room.client(EndMailbox(WATCH, 2))
+    room.commit()
+    room.answer_all(room.sent(Register))
+    assert [head.token for head in room.heard(MailboxEnded)] == [1, 2]
+
+
+def test_mailbox_of_an_application_cannot_be_ended() -> None:
+    room = room_of()
+    room.client(EndMailbox(WATCH, 1))
+    assert [head.code for head in room.heard(Moved)] == [Code.BAD_FIELD]
+    assert room.groups.asked == []
+
+
+def test_private_mailbox_that_is_no_subscription_ends_at_once() -> None:
+    room = room_of(PRIVATE)
+    room.client(EndMailbox(PRIVATE, 1))
+    assert room.heard(MailboxEnded) == [MailboxEnded(PRIVATE, 1)]
+    assert ("retire", key_of(PRIVATE)) in room.groups.asked
+
+
+def test_private_subscription_without_reader_withdraws_and_then_ends() -> None:
+    room = begun(mailbox=PRIVATE)
+    turn = Turn(room.now)
+    room.desk.on_client_gone(turn, CONN)
+    room.end(turn)
+    room.pass_time(61 * SECOND)
+    room.commit()
+    (head,) = room.sent(Register)
+    assert head.interest is None
+    assert ("retire", key_of(PRIVATE)) not in room.groups.asked
+    room.answer_all([head])
+    assert ("retire", key_of(PRIVATE)) in room.groups.asked
+
+
+# Overflow -------------------------------------------------------------------------------------------------------
+def flood(room: Newsroom, count: int = 20) -> None:
+    room.client(Attach(WATCH, 1, 1))
+    for first in range(8, 8 + count):
+        room.broker(*forwarded(first, bytes(100), follows=first - 1 if first > 8 else 0))
+        room.commit()
+
+
+def test_subscription_that_would_rather_end_than_wait_ends_when_it_is_full() -> None:
+    room = begun(Interest("roads/#", overflow=int(Overflow.DISCONNECT), bytes_max=500))
+    flood(room)
+    assert [moved.code for moved in room.heard(Moved)] == [Code.OVERFLOWED]
+    (head,) = room.sent(Register)
+    assert head.interest is None
+    room.answer_all([head])
+    assert RETIRED in room.groups.asked
+
+
+def test_subscription_that_drops_its_oldest_messages_has_the_newest() -> None:
+    room = begun(Interest("roads/#", overflow=int(Overflow.DROP_OLDEST), bytes_max=500))
+    flood(room)
+    box = room.desk.office.boxes[key_of(WATCH)]
+    assert box.dropped > 10
+    assert 0 < len(room.kept(WATCH, b"b")) <= 5
+    assert room.heard(Moved) == []
+
+
+# Mailboxes that must not begin again ----------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("mailbox", "head", "begins"),
+    [
+        (PRIVATE, Attach(PRIVATE, 1, 1), True),
+        (PRIVATE, forwarded(1, mailbox=PRIVATE)[0], False),
+        (PRIVATE, msgspec.structs.replace(forwarded(1, mailbox=PRIVATE)[0], source="a", published=None), False),
+        (WATCH, Attach(WATCH, 1, 1, interest=Interest("#")), True),
+        (WATCH, forwarded(1)[0], False),
+        (WATCH, msgspec.structs.replace(forwarded(1)[0], source="a", published=None), True),
+        (WATCH, EndMailbox(WATCH, 1), False),
+    ],
+    ids=["reader", "forward", "letter", "subscriber", "forward to subscription", "letter to subscription", "end"],
+)
+def test_only_readers_begin_private_mailboxes_and_forwards_begin_nothing(
+    mailbox: str, head: Attach | Deposit | EndMailbox, begins: bool
+) -> None:
+    assert may_begin(mailbox, head) is begins
