@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from causeway.sim.faults import options_calm
 from causeway.sim.run import SimRun
 from causeway.store.base import LOCAL
-from causeway.types import SECOND
+from causeway.types import SECOND, key_of
 
 
-def spoil_while_down(prefixes: bytes) -> tuple[SimRun, int]:
-    """Run a while, spoil all rows of the founder that begin so, let it return, and wait for rest."""
-    run = SimRun(options_calm(1, brokers=4, workloads=["recoverable"], patience=60 * SECOND))
+def spoil_while_down(prefixes: bytes, *, brokers: int = 4) -> tuple[SimRun, int]:
+    """Run a while, spoil all rows of the founder that begin so, and let it return."""
+    run = SimRun(options_calm(1, brokers=brokers, workloads=["recoverable"], patience=60 * SECOND))
     run._setup()
     run._pass(3 * SECOND)
     founder = run.cluster.brokers[0]
@@ -25,21 +27,44 @@ def spoil_while_down(prefixes: bytes) -> tuple[SimRun, int]:
     run._pass(SECOND)
     run.cluster.start(founder)
     run._pass(3 * SECOND)
+    return run, len(spoiled)
+
+
+def assert_rests_without_loss(run: SimRun) -> None:
     run._wind_down()
     reason = run._converge()
     assert reason is None, reason
     run.panel.finish()
-    return run, len(spoiled)
 
 
+@pytest.mark.parametrize("brokers", [3, 4])
 @pytest.mark.parametrize("prefixes", [b"g", b"p", b"gpxv"])
-def test_broker_with_a_rotten_membership_comes_back_without_loss(prefixes: bytes) -> None:
-    _, spoiled = spoil_while_down(prefixes)
+def test_broker_with_a_rotten_membership_comes_back_without_loss(prefixes: bytes, brokers: int) -> None:
+    run, spoiled = spoil_while_down(prefixes, brokers=brokers)
+    assert_rests_without_loss(run)
     assert spoiled > 3
+
+
+@pytest.mark.parametrize("prefixes", [b"g", b"p"])
+def test_groups_of_two_stop_by_name_and_keep_their_rows_when_one_membership_is_rotten(prefixes: bytes) -> None:
+    """Why the swarm spoils no such rows among two: one of two is no majority, and nothing is guessed (ADR 0002)."""
+    run, spoiled = spoil_while_down(prefixes, brokers=2)
+    survivor = run.cluster.brokers[1]
+    assert survivor.machine is not None
+    assert survivor.store is not None
+    groups = cast("list[dict[str, Any]]", survivor.machine.statistics()["groups"])
+    assert len(groups) == spoiled > 3
+    kept = {use.group for use in survivor.store.usage() if use.rows}
+    assert any(group["seq"] > 1 for group in groups)
+    for group in groups:
+        assert not group["serving"]
+        assert group["blocked"].endswith("1 of 2 copies reachable, 2 needed; unreachable: broker-0")
+        assert key_of(group["name"]) in kept or group["seq"] == 1
 
 
 def test_founder_with_a_rotten_memory_finds_its_cluster_again() -> None:
     run, spoiled = spoil_while_down(b"n")
+    assert_rests_without_loss(run)
     assert spoiled == 1
     clusters = {
         broker.machine.statistics()["cluster"] for broker in run.cluster.members() if broker.machine is not None

@@ -10,6 +10,9 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
 - with `memory` durability a crash is the loss of a storage, so the same rule holds for every crash;
 - rows rot on one broker at a time, and the next one's only after all groups are whole and all rows are good again;
   not in a run that also loses storages: then the good copy might be the lost one;
+- a row that a broker keeps for itself rots only where every group has at least 3 members: without the row of its
+  membership a broker is a stranger to the group, which has lost one of its copies for good, and one of two is no
+  minority;
 - brokers leave and join while all this goes on.
 """
 
@@ -79,7 +82,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     disk_losses: float = 0.0
     rots: float = 0.0
     rot_local: bool = False
-    """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without."""
+    """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without, among 3 or more."""
     roaming: bool = False
     """A broker that restarts listens on another port."""
     partitions: float = 0.0
@@ -279,3 +282,5 @@ def _keep_claims(values: dict[str, Any]) -> None:
         values["crashes"] = 0.0
     if memory or fewest < 2 or brokers < 2 or values["disk_losses"]:
         values["rots"] = 0.0
+    if min(fewest, brokers) < 3:
+        values["rot_local"] = False

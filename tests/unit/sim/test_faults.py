@@ -23,7 +23,7 @@ def test_swarm_keeps_what_the_caller_fixed() -> None:
     assert (options.brokers, options.clients, options.safety) == (7, 2, 3 * SECOND // 2)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", [*range(200), 5154])
 def test_swarm_stays_within_the_claims_of_the_atlas(seed: int) -> None:
     options = options_swarm(seed)
     options.broker_config("a", ("h", 1), seeds=(), founder=True)  # raises on settings the product does not accept
@@ -35,6 +35,8 @@ def test_swarm_stays_within_the_claims_of_the_atlas(seed: int) -> None:
         assert min(options.copies, options.root_copies, options.brokers) >= 2
         assert not options.disk_losses
         assert options.durability == "disk"
+    if options.rot_local:
+        assert min(options.copies, options.root_copies, options.brokers) >= 3
 
 
 def test_swarm_makes_every_fault_alone_and_combined() -> None:
@@ -55,6 +57,7 @@ def test_swarm_makes_every_fault_alone_and_combined() -> None:
         assert 10 < having < 190, fault
     assert any(options.skew for options in drawn)
     assert any(options.wire for options in drawn)
+    assert any(options.rots and options.rot_local and options.crashes for options in drawn)
 
 
 def test_calm_has_no_faults() -> None:
