@@ -19,10 +19,16 @@ from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.box import Box
+from causeway.core.mail.mailbox import StoredBatch
 from causeway.core.mail.office import Office
+from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.parts import Parts
 from causeway.core.mail.replies import Replies
-from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, TxDecide, TxPrepare
+from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, Summary, TxDecide, TxPrepare
+from causeway.core.topics.item import HandedBatch, Item
+from causeway.core.topics.items import Items
+from causeway.core.topics.leases import Leases
+from causeway.core.topics.publishing import Publishing
 from causeway.sim.checkers.atomicity import Atomicity
 from causeway.sim.checkers.base import Checker
 from causeway.sim.checkers.conservation import Conservation
@@ -30,7 +36,7 @@ from causeway.sim.checkers.panel import Panel
 from causeway.sim.faults import options_calm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
-from causeway.types import SECOND, Instant, Key
+from causeway.types import MILLISECOND, SECOND, Instant, Key
 
 SEEDS = 12
 """A planted bug may need the right fault at the right time; it must be found within so many seeds."""
@@ -171,3 +177,92 @@ def test_settled_message_is_caught_when_a_look_shows_whole_batches(monkeypatch: 
     verdict = hunt(workloads=["browsing"])
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Browsing"), verdict.failure_line()
     assert "settled before it began" in verdict.evidence
+
+
+# Topics ---------------------------------------------------------------------------------------------------------
+def hunt_topics(**options: object) -> SimVerdict:
+    """As `hunt`, for bugs that break what subscriptions are promised."""
+    values = {"safety": 15 * SECOND, "clients": 8, "rate": 30.0, "burst": 2, "latency": 20 * MILLISECOND, **options}
+    return hunt("Subscribing", workloads=["topics"], **values)
+
+
+def test_loss_is_caught_when_an_item_settles_what_one_of_several_has_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Item.arrived
+
+    def arrived(self: Item, handed: HandedBatch) -> None:
+        real(self, handed)
+        if handed.left == 1 and handed.greets is None:
+            self.done.append(handed.span)
+
+    monkeypatch.setattr(Item, "arrived", arrived)
+    verdict = hunt_topics(crashes=40.0, down_max=4 * SECOND)
+    assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
+
+
+def test_loss_is_caught_when_a_subscription_begins_before_source_brokers_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    def at_once(self: Leases, turn: Turn, item: Item, then: Callable[[Turn], None]) -> None:
+        then(turn)
+
+    def untold(self: Leases, turn: Turn, item: Item, pattern: str) -> None:
+        self._outlooks[item.box.mailbox.key].grow(pattern)
+
+    monkeypatch.setattr(Leases, "when_known", at_once)
+    monkeypatch.setattr(Leases, "changed", untold)
+    verdict = hunt_topics()
+    assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
+
+
+def test_disorder_is_caught_when_forwards_do_not_say_what_they_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Outbox.forward
+
+    def forward(self: Outbox, turn: Turn, head: Deposit, body: bytes) -> None:
+        real(self, turn, msgspec.structs.replace(head, follows=0), body)
+
+    monkeypatch.setattr(Outbox, "forward", forward)
+    verdict = hunt_topics(loss=0.05, reorder=0.2)
+    assert "reached" in verdict.evidence, verdict.failure_line()
+
+
+def test_loss_is_caught_when_a_new_owner_takes_old_batches_for_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    real_gain, real_hand_out = Items.gain, Items._hand_out
+    before: dict[Item, int] = {}
+
+    def gain(self: Items, turn: Turn, box: Box, rows: Any) -> None:
+        real_gain(self, turn, box, rows)
+        before[self.all[box.mailbox.key]] = self._groups.position(box.mailbox.key)
+
+    def hand_out(self: Items, turn: Turn, item: Item, batch: StoredBatch) -> None:
+        if batch.seq < before[item]:
+            item.done.append((batch.seq, batch.seq + batch.count - 1))
+        else:
+            real_hand_out(self, turn, item, batch)
+
+    monkeypatch.setattr(Items, "gain", gain)
+    monkeypatch.setattr(Items, "_hand_out", hand_out)
+    verdict = hunt_topics(crashes=30.0, down_max=4 * SECOND)
+    assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
+
+
+def test_double_delivery_is_caught_when_every_owner_of_an_item_numbers_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Outbox.forward
+
+    def forward(self: Outbox, turn: Turn, head: Deposit, body: bytes) -> None:
+        real(self, turn, msgspec.structs.replace(head, incarnation=int.from_bytes(head.origin[:4], "big")), body)
+
+    monkeypatch.setattr(Outbox, "forward", forward)
+    verdict = hunt_topics(crashes=40.0, down_max=4 * SECOND)
+    assert "delivered" in verdict.evidence, verdict.failure_line()
+
+
+def test_loss_is_caught_when_an_ended_lease_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Publishing.on_summary
+
+    def on_summary(self: Publishing, turn: Turn, head: Summary) -> None:
+        real(self, turn, head)
+        known = self._known.get(head.item)
+        if known is not None:
+            known.until += 1000 * SECOND
+
+    monkeypatch.setattr(Publishing, "on_summary", on_summary)
+    verdict = hunt_topics(partitions=30.0, crashes=20.0)
+    assert "never reached a subscription" in verdict.evidence, verdict.failure_line()

@@ -181,7 +181,7 @@ class Outbox:
             self._courier.post(turn, head.dest, head, body)
 
     def _is_late_express(self, head: Deposit) -> bool:
-        """Whether as many express messages wait for answers as a window holds: nobody bounds them, so it goes once."""
+        """Whether a window of express messages waits for answers: nobody bounds how many come, so others go once."""
         if head.stream != ServiceClass.EXPRESS:
             return False
         stream = self._streams.get((head.source, head.incarnation, head.dest, head.stream))

@@ -199,7 +199,7 @@ class Items:
         if not count:
             return
         stored = piece.seq < VOLATILE_FROM
-        first = piece.seq + 1 if stored else piece.seq - VOLATILE_FROM + 1
+        first = piece.seq + 1 if stored else piece.first
         last = first + count - 1
         was = piece.published
         assert was is not None
@@ -209,7 +209,7 @@ class Items:
             ttl = min(ttl or keep, keep)
         head = Deposit(
             item.name,
-            item.box.config.born if stored else item.box.config.epoch,
+            item.box.config.born if stored else _life_of(piece),
             registration.mailbox,
             _ORDERED if stored else _EXPRESS,
             first,
@@ -319,6 +319,11 @@ class Items:
             "retained": sum(len(item.retained) for item in self.all.values()),
             "forwarded": self.forwarded,
         }
+
+
+def _life_of(batch: StoredBatch) -> int:
+    """Stands for one life of one publisher: express messages keep its ids, so that readers know what came twice."""
+    return int.from_bytes(key_of(f"{batch.source}:{batch.incarnation:x}")[:8], "big") >> 1
 
 
 def _payload(message: bytes) -> bytes:

@@ -36,8 +36,10 @@ class Topics(Workload):
         reader.on_letter = self.think_and_settle
         reader.on_start = lambda reader: reader.subscribe(mailbox, interest, self.scene.options.credit)
         reader.may_start = lambda: not self.away[name]
-        self.later(2 * SECOND, lambda: self.scene.launch(reader))
-        self.later(8 * SECOND, lambda: self._leave(reader))
+        # One by one: who publishes already knows by then what the others want, and must hear of this one.
+        begins = self.rng.randrange(SECOND, 6 * SECOND)
+        self.later(begins, lambda: self.scene.launch(reader))
+        self.later(begins + 6 * SECOND, lambda: self._leave(reader))
 
     def wind_down(self) -> None:
         super().wind_down()

@@ -226,9 +226,21 @@ def test_express_goes_as_express_and_nobody_waits_for_it() -> None:
     room.register()
     room.publish(1, stream=EXPRESS, flags=0)
     (head,) = room.sent(Deposit)
-    assert (head.stream, head.flags, head.incarnation) == (EXPRESS, 0, 3)
+    assert (head.source, head.stream, head.flags) == (ITEM, EXPRESS, 0)
     room.pass_time(SECONDS)
     assert room.sent(Deposit) == []
+
+
+def test_express_message_that_is_published_again_is_known_to_readers_whoever_owns_the_item() -> None:
+    room = owner()
+    room.register(Interest("roads/#", retained=False))
+    room.publish(5, 2, stream=EXPRESS)
+    room.publish(5, 2, stream=EXPRESS, source="other")
+    room.take_over(ITEM)
+    room.publish(5, 2, stream=EXPRESS)
+    one, other, again = room.sent(Deposit)
+    assert (one.first, one.incarnation) == (again.first, again.incarnation) == (5, one.incarnation)
+    assert other.incarnation != one.incarnation
 
 
 def test_reliable_express_messages_for_a_deaf_subscription_do_not_pile_up() -> None:
