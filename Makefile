@@ -10,7 +10,7 @@ ARGS  ?=
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
-CODE   := src tests tools bench
+CODE   := src tests tools bench examples
 
 # Fast and virtual-time tests share the cores; tests of real processes run alone, so that nothing disturbs their clocks.
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/tidy

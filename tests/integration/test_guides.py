@@ -46,6 +46,12 @@ async def test_jms_guide_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out == "17 7\norder 17\n"
 
 
+async def test_guide_of_topics_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with LocalCluster(brokers=3) as cluster:
+        await run("docs/topics.md", cluster.url, __name__="guide")
+    assert capsys.readouterr().out == "roads/a1/speed 120 radar\n"
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_commands_of_a_guide_exist(guide: str) -> None:
     assert sum(map(check_commands, blocks(f"docs/{guide}", "sh"))) >= 3

@@ -94,12 +94,16 @@ async def test_bus_does_not_hear_itself_if_it_does_not_want_to(cluster: LocalClu
         others, everybody = talker.subscription("echo", no_local=True), talker.subscription("echo")
         await others.ready(10)
         await everybody.ready(10)
-        await talker.publish("echo", "mine")
+        await talker.publish("echo", "mine", retain=True)
         await twin.publish("echo", "of the other one of my name")
         await talker.publish("echo", "mine again")
         await twin.publish("echo", "last")
         assert await texts(others, 2) == ["of the other one of my name", "last"]
         assert len(await texts(everybody, 4)) == 4
+        late = talker.subscription("echo", no_local=True)  # not even what it retained
+        await late.ready(10)
+        await twin.publish("echo", "later")
+        assert await texts(late, 1) == ["later"]
 
 
 async def test_selector_chooses_among_the_messages_of_a_topic(cluster: LocalCluster) -> None:
@@ -321,6 +325,21 @@ async def test_full_subscription_that_drops_the_oldest_keeps_the_newest_in_order
                 seen.append((await texts(reader, 1))[0].lstrip("x"))
             assert seen == numbers(200 - len(seen), 200)
             assert 8 <= len(seen) <= 16, "it holds 64 KiB, and pages have 4"
+
+
+async def test_slow_reader_of_a_subscription_that_drops_goes_on_with_the_newest(cluster: LocalCluster) -> None:
+    async with causeway.connect(cluster.url, name="watcher") as bus:
+        reader = bus.subscription("camera", overflow="drop_oldest", bytes_max=64 * KIB, prefetch=1)
+        await reader.ready(10)
+        for number in range(200):
+            last = await bus.publish("camera", PAGE + str(number).encode(), confirm=True)
+        await last.confirmed(10)
+        seen = [(await texts(reader, 1))[0].lstrip("x")]
+        while seen[-1] != "199":
+            seen.append((await texts(reader, 1))[0].lstrip("x"))
+        assert seen[0] == "0", "it was in the reader's hands already"
+        assert seen[1:] == numbers(201 - len(seen), 200)
+        assert len(seen) <= 17, "64 KiB in its store, and one page in the reader's hands"
 
 
 async def test_full_subscription_that_would_rather_end_tells_its_reader(cluster: LocalCluster) -> None:

@@ -12,7 +12,7 @@ from tests.tidy.tree import ROOT, SOURCE, expect_none, shown, text_files, walk
 DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-PATH = re.compile(r"`((?:src|tests|tools|docs|bench|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
+PATH = re.compile(r"`((?:src|tests|tools|docs|bench|examples|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
 MAPPED = ("", "docs", "src", "src/causeway", "src/causeway/core", "src/causeway/drivers", "src/causeway/sim", "tests")
 """Folders whose sub-folders the map of the README names."""
 

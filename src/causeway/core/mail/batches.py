@@ -270,16 +270,27 @@ class Shelf:
     def oldest(self, size: int) -> list[Span]:
         """The numbers of the first batches that together have so many bytes.
 
-        Whole batches, and none that a transaction has locked or that is not safe yet.
+        Whole batches, and none that a transaction has locked or that is not safe yet. What is in a consumer's hands
+        comes last: it is read in any case, and giving its credit back would push everything else after it.
         """
-        found: list[Span] = []
+        free: list[Span] = []
+        held: list[tuple[Span, int]] = []
         for batch in self.batches():
             if size <= 0:
                 break
-            if all(part.state & (READY | HELD | DELAYED | DONE) for part in batch.parts):
-                found.append((batch.info.seq, batch.info.seq + batch.count - 1))
+            if not all(part.state & (READY | HELD | DELAYED | DONE) for part in batch.parts):
+                continue
+            span = (batch.info.seq, batch.info.seq + batch.count - 1)
+            if all(part.state & HELD for part in batch.parts):
+                held.append((span, len(batch.info.body)))
+            else:
+                free.append(span)
                 size -= len(batch.info.body)
-        return found
+        for span, body in held:
+            if size > 0:
+                free.append(span)
+                size -= body
+        return sorted(free)
 
     def covering(self, first: int, last: int) -> Iterator[tuple[int, Batch]]:
         """(number, batch) of all that hold messages first..last, in order. The shelf must not change meanwhile."""

@@ -274,6 +274,7 @@ class Items:
             for topic, batch in sorted(item.retained.items())
             if (batch.seq < registration.since or batch.seq >= VOLATILE_FROM)
             and not 0 < batch.expires <= turn.now
+            and registration.interest.no_local != f"{batch.source}:{batch.incarnation:x}"
             and wanted.wants(topic)
         ]
         if not kept:

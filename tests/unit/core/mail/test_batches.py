@@ -155,3 +155,18 @@ def test_a_part_that_left_and_came_back_is_served_once() -> None:
     assert lanes.take() is part
     part.state = HELD
     assert lanes.take() is None
+
+
+def test_oldest_makes_room_from_the_front_and_takes_what_consumers_hold_last() -> None:
+    shelf = Shelf()
+    shelved = [batch(seq, 1) for seq in range(4)]
+    for made in shelved:
+        shelf.add(made.info.seq, made)
+    size = len(shelved[0].info.body)
+    assert shelf.oldest(size + 1) == [(0, 0), (1, 1)]
+    shelved[0].parts[0].state = HELD
+    assert shelf.oldest(size) == [(1, 1)]
+    assert shelf.oldest(4 * size) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    for made in shelved:
+        made.parts[0].state = HELD
+    assert shelf.oldest(size) == [(0, 0)], "a reader that holds everything must not hold publishers up"
