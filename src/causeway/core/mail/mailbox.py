@@ -226,14 +226,8 @@ class Mailbox:
 
     def can_pass(self) -> bool:
         """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
-        contents = self._contents
-        return (
-            contents.lanes.count == 0
-            and not self._intake.pending
-            and not contents.backlog.is_open
-            and self.audience.takes_anything()
-            and not self.is_item
-        )
+        free = not (self._intake.pending or self.is_item)
+        return free and self.is_handed_over() and self.audience.takes_anything()
 
     def passing(self) -> Instant | None:
         """When the oldest batch came that is passing, None when none is."""

@@ -116,7 +116,9 @@ class Publishing:
             whose = (head.source, head.incarnation, head.dest, head.stream)
             turn.send(conn, Accepted(*whose, head.first, last, unwanted=True))
         if head.stream == _ORDERED:
-            known.passed.setdefault((head.source, head.incarnation, head.stream), min(head.follows, head.first - 1))
+            stream = (head.source, head.incarnation, head.stream)
+            # Not what was sent before, if that was refused since and this is part of it: the item never had it.
+            known.passed[stream] = min(known.passed.get(stream, head.follows), head.follows)
 
     def _send(self, turn: Turn, known: KnownInterest, conn: int, head: Deposit, body: bytes) -> None:
         stream = (head.source, head.incarnation, head.stream)

@@ -224,9 +224,9 @@ class Subscriptions:
         """What a reader is told when it is served."""
         if head.interest is None or not head.interest.replay:
             return Attached(head.mailbox, head.consumer)
-        histories = dict.fromkeys(history for _, history in known.numbers.values())
+        histories = list(dict.fromkeys(history for _, history in known.numbers.values()))
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, next(iter(histories)) if len(histories) == 1 else "")
+        return Attached(head.mailbox, head.consumer, numbers, histories[0] if len(histories) == 1 else "")
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:

@@ -5,9 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from causeway.core.messages import Accepted, AskInterest, Deposit, Message, Published, Rejected, Summary, SummaryHeld
+from causeway.core.messages import (
+    Accepted,
+    AskInterest,
+    Deposit,
+    Message,
+    Published,
+    Rejected,
+    Resend,
+    Summary,
+    SummaryHeld,
+)
 from causeway.core.topics.leases import LEASE
 from causeway.core.topics.publishing import PATIENCE
+from causeway.errors import Code
 from causeway.types import SECOND
 from tests.unit.core.mail.neighbours import OTHER
 from tests.unit.core.topics.newsroom import (
@@ -15,6 +26,7 @@ from tests.unit.core.topics.newsroom import (
     CONN,
     EXPRESS,
     ITEM,
+    ORDERED,
     RECOVERABLE,
     RELIABLE,
     RETAIN,
@@ -87,6 +99,38 @@ def test_ordered_stream_steps_over_what_was_left_out() -> None:
     for first, topic in ((2, OTHER_TOPIC), (3, OTHER_TOPIC), (4, TOPIC), (5, TOPIC), (6, OTHER_TOPIC), (7, TOPIC)):
         room.client(publication(first, topic=topic), bodies())
     assert [(head.first, head.follows) for head in room.sent(Deposit)] == [(4, 1), (5, 4), (7, 5)]
+
+
+def test_batch_that_was_refused_and_then_left_out_is_stepped_over() -> None:
+    room = informed(TOPIC)
+    room.client(publication(2, topic=OTHER_TOPIC), bodies())
+    for first in (3, 4):
+        room.client(publication(first), bodies())
+    room.broker(Rejected(*APP, ITEM, ORDERED, 3, 3, int(Code.NO_QUORUM), "too few copies"))
+    assert [head.first for head in room.heard(Rejected)] == [3, 4]
+    room.broker(Summary(ITEM, 3, 1, (OTHER_TOPIC,), 0))
+    for first in (3, 4):
+        room.client(publication(first, follows=first - 1 if first > 3 else 0), bodies())
+    room.links.take()
+    room.client(publication(5, topic=OTHER_TOPIC), bodies())
+    assert [(head.first, head.follows) for head in room.sent(Deposit)] == [(5, 0)]
+
+
+def test_client_may_say_again_what_a_batch_on_its_way_follows() -> None:
+    room = informed("roads/*", TOPIC)
+    room.broker(Accepted(*APP, ITEM, ORDERED, 1, 1))
+    for first in (2, 3):
+        room.client(publication(first), bodies())
+    room.broker(Rejected(*APP, ITEM, ORDERED, 2, 2, int(Code.NO_QUORUM), "too few copies"))
+    room.client(publication(4, topic=OTHER_TOPIC), bodies())
+    room.broker(Summary(ITEM, 3, 1, (OTHER_TOPIC,), 0))
+    for first in (2, 3):
+        room.client(publication(first, follows=0 if first == 2 else 2), bodies())
+    assert [head.last for head in room.heard(Accepted)] == [1, 2, 3], "nobody wants the last two any more"
+    room.client(publication(4, topic=OTHER_TOPIC, follows=0), bodies())
+    room.links.take()
+    room.broker(Resend(*APP, ITEM, ORDERED, 1))
+    assert [(head.first, head.follows) for head in room.sent(Deposit)] == [(4, 0)]
 
 
 def test_unordered_streams_are_left_as_they_are() -> None:
