@@ -36,7 +36,7 @@ from causeway.core.topics.rows import (
 from causeway.errors import Code
 from causeway.limits import FORWARDED_BYTES_PER_ITEM_MAX, REGISTRATIONS_PER_ITEM_MAX, RETAINED_BYTES_PER_ITEM_MAX
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.topics import TopicIndex, covers
+from causeway.topics import TopicIndex, covers, is_temporary
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
 from causeway.wire.headers import split_headers
@@ -169,7 +169,7 @@ class Items:
             if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
                 continue
             self._forward(turn, item, registration, batch, handed)
-        if batch.flags & _RETAIN:
+        if batch.flags & _RETAIN and not is_temporary(published.topic):  # nobody would ever end it
             self._retain(turn, item, batch)
         if handed.left:
             item.bytes += handed.size
