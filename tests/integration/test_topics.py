@@ -482,10 +482,18 @@ async def test_temporary_topic_is_its_bus_s_own_and_ends_with_it(cluster: LocalC
         async with causeway.connect(cluster.url, name="visitor") as visitor:
             topic = visitor.temporary_topic()
             reader = visitor.subscription(topic)
-            await reader.ready(10)
-            await stayer.publish(topic, "welcome")
+            nosy = stayer.subscription("#", retained=False)
+            for one in (reader, nosy):
+                await one.ready(10)
+            await stayer.publish(topic, "welcome", retain=True)
+            await stayer.publish("elsewhere", "heard")
             message = await reader.get(10)
             assert (message.text, message.topic) == ("welcome", topic)
+            assert await texts(nosy, 1) == ["heard"]
+            late = visitor.subscription(topic)
+            await late.ready(10)
+            await stayer.publish(topic, "nothing is retained")
+            assert await texts(late, 1) == ["nothing is retained"]
             with pytest.raises(ConfigError, match="only the bus that made"):
                 stayer.subscription(topic)
         await stayer.publish(topic, "to nobody", timeout=10)

@@ -13,7 +13,7 @@ from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest
 from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.selectors import Selector
-from causeway.topics import TopicIndex
+from causeway.topics import TopicIndex, is_temporary
 from causeway.topics.limits import RETAINED_BYTES_PER_ITEM_MAX
 from causeway.types import Span
 
@@ -122,8 +122,11 @@ class Item:
 
     def matching(self, topic: str) -> Iterator[Registration]:
         """Who wants messages of a topic, by the topic alone."""
+        private = is_temporary(topic)
         for mailbox in self.index.match(topic):
-            yield self.registrations[mailbox]
+            registration = self.registrations[mailbox]
+            if not private or is_temporary(registration.interest.pattern):  # no wildcard overhears a temporary topic
+                yield registration
 
     def accepted(self, mailbox: str, first: int, last: int) -> None:
         """A subscription has these ids: whole forwards, one or several."""

@@ -35,7 +35,7 @@ from causeway.core.topics.rows import (
 )
 from causeway.errors import Code, RemoteProtocolError
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.topics import TopicIndex, covers
+from causeway.topics import TopicIndex, covers, is_temporary
 from causeway.topics.limits import FORWARDED_BYTES_PER_ITEM_MAX, GREETING_MAX, REGISTRATIONS_PER_ITEM_MAX
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
@@ -183,7 +183,7 @@ class Items:
             if batch.seq < VOLATILE_FROM and batch.seq < registration.since:
                 continue
             self._forward(turn, item, registration, batch, handed)
-        if batch.flags & _RETAIN:
+        if batch.flags & _RETAIN and not is_temporary(published.topic):  # nobody would ever end it
             self._retain(turn, item, batch)
         item.arrived(handed)
 
