@@ -13,6 +13,7 @@ import pytest
 import causeway
 from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused, SelectorError, TopicError
 from causeway.testing import LocalCluster
+from causeway.topics import item_of
 from tests.integration.processes import running_cluster
 
 SERVICES = ("express", "recoverable", "transactional")
@@ -291,6 +292,23 @@ async def test_last_retained_message_greets_whoever_subscribes(cluster: LocalClu
         await ended.ready(10)
         await herald.publish("posts/gate", "after the end")
         assert await texts(ended, 1) == ["after the end"]
+
+
+async def test_retained_message_greets_a_durable_subscription_once_whoever_owns_its_item() -> None:
+    async with LocalCluster(brokers=4) as cluster, causeway.connect(cluster.url, name="driver", timeout=60) as driver:
+        await driver.publish("signs/a1", "60", retain=True)
+        async with driver.subscription("signs/#", name="seen", durable=True) as reader:
+            assert await texts(reader, 1) == ["60"]
+        changed = {"name": "seen", "durable": True, "bytes_max": 100 * KIB}
+        async with driver.subscription("signs/#", **changed) as reader:
+            await reader.ready(20)
+        reports = await asyncio.to_thread(lambda: [cluster.status(index) for index in range(4)])
+        groups = [group for report in reports for group in report["groups"]]
+        owner = next(group["owner"] for group in groups if group["name"] == item_of("signs/a1"))
+        cluster.kill([broker.name for broker in cluster.brokers].index(owner))
+        await driver.publish("signs/a1", "80")
+        async with driver.subscription("signs/#", **changed) as reader:
+            assert await texts(reader, 1) == ["80"]
 
 
 # Slow readers ---------------------------------------------------------------------------------------------------
