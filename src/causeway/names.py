@@ -15,6 +15,12 @@ some time after it; people do not write so many digits by accident."""
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""
 
+DURABLE_PREFIX: Final = "sub/"
+SHARED_PREFIX: Final = "shared/"
+HISTORY_PREFIX: Final = "history/"
+"""Names that begin so are those of subscriptions: of one application (`sub/APPLICATION/NAME`), of whoever shares them,
+of nobody. Only what is published gets there."""
+
 
 def check_name(field: str, value: str) -> str:
     """Return a mailbox or application name, or say what is wrong with it."""
@@ -33,6 +39,9 @@ def check_application(field: str, value: str) -> str:
     check_name(field, value)
     if PRIVATE in value:
         raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
+    for prefix in (RESERVED_PREFIX, DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX):
+        if value.startswith(prefix):
+            raise ConfigError(field, value, f"names that begin with {prefix!r} are reserved; choose another one")
     return value
 
 
@@ -43,6 +52,14 @@ def check_mailbox(field: str, value: str) -> str:
         raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
     if value.startswith(RESERVED_PREFIX):
         raise ConfigError(field, value, f"names that begin with {RESERVED_PREFIX!r} are reserved; choose another one")
+    return value
+
+
+def check_destination(field: str, value: str) -> str:
+    """As `check_mailbox`, and messages can be sent to it."""
+    check_mailbox(field, value)
+    if is_named_subscription(value):
+        raise ConfigError(field, value, "is a subscription, which gets what is published; publish to its topics")
     return value
 
 
@@ -58,3 +75,18 @@ def private_name(application: str, incarnation: int) -> str:
 def is_private(mailbox: str) -> bool:
     """Whether a mailbox belongs to one life of one application, and ends some time after it."""
     return PRIVATE in mailbox and _PRIVATE_NAME.fullmatch(mailbox) is not None
+
+
+def is_named_subscription(mailbox: str) -> bool:
+    """Whether a mailbox is a subscription by its name; others are private."""
+    return mailbox.startswith((DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX))
+
+
+def may_use(mailbox: str, application: str, incarnation: int) -> bool:
+    """Whether one life of an application may read, change or end a mailbox: some belong to somebody by their names."""
+    if mailbox.startswith(DURABLE_PREFIX):
+        return mailbox[len(DURABLE_PREFIX) :].rpartition("/")[0] == application
+    if not is_private(mailbox) or mailbox.startswith(SHARED_PREFIX):
+        return True
+    owner, _, life = mailbox.partition(PRIVATE)
+    return int(life, 16) == incarnation and (owner == application or owner.startswith(f"{application}/"))

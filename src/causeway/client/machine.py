@@ -353,7 +353,8 @@ class SessionMachine:
         self._errands.on_moved(turn, link, head)
 
     def _refuse(self, errand: Errand, head: Moved) -> None:
-        error = None if head.code == Code.NO_MAILBOX else Refused(Code(head.code), head.detail)
+        gone = head.code == Code.NO_MAILBOX and not (isinstance(errand, MailReader) and not errand.closing)
+        error = None if gone else Refused(Code(head.code), head.detail)
         if isinstance(errand, MailReader):
             self._consumers.refuse(errand, error)
             self._outcomes.append(ConsumerRefused(errand))

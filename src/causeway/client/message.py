@@ -176,8 +176,9 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
 
     @property
     def sent_at(self) -> float | None:
-        """When the broker of its mailbox took it, in seconds since 1970; None if that broker does not say."""
-        return self._lot.at / SECOND if self._lot.at else None
+        """When the broker of its mailbox or topic took it, in seconds since 1970; None if that broker does not say."""
+        at = self._lot.at if self._lot.published is None else self._lot.published.at
+        return at / SECOND if at else None
 
     @property
     def expires_at(self) -> float | None:

@@ -36,6 +36,7 @@ class MailReader(Errand):
         "ends",
         "error",
         "exclusive",
+        "fresh",
         "handler",
         "held",
         "history",
@@ -88,6 +89,7 @@ class MailReader(Errand):
         """A broker has served it, now or before."""
         self.numbers: dict[str, int] = {}
         self.history = ""
+        self.fresh = False
         """What the first Attached said of where a subscription begins, and who keeps what is older."""
         self.contested_at: Instant | None = None
         """Since when somebody else has what was ours alone."""
@@ -112,7 +114,7 @@ class MailReader(Errand):
     def on_attached(self, head: Attached) -> None:
         """A broker serves it. Where it begins is settled by the first one that does."""
         if not self.served:
-            self.numbers, self.history = dict(head.numbers), head.history
+            self.numbers, self.history, self.fresh = dict(head.numbers), head.history, head.fresh
         self.served = True
         self.contested_at = None
 
@@ -126,7 +128,8 @@ class MailReader(Errand):
     def is_final(self, turn: Turn, refusal: Moved) -> bool:
         """What an owner does not allow today it does not allow tomorrow."""
         if refusal.code == Code.NO_MAILBOX:
-            return self.closing  # nothing is left to be settled
+            # Nothing is left to be settled, or the subscription was ended by somebody else.
+            return self.closing or (self.answered and self.interest is not None)
         if refusal.code == Code.OVERFLOWED:
             return True
         if self.answered:

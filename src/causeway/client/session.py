@@ -31,7 +31,7 @@ from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
-from causeway.names import check_mailbox, private_name
+from causeway.names import check_destination, check_mailbox, private_name
 from causeway.topics import item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
@@ -99,7 +99,7 @@ class Session(SessionMachine):
         check_priority(priority)
         check_times(ttl, timeout, delay)
         if not published:
-            check_mailbox("dest", dest)
+            check_destination("dest", dest)
         if not reliable and service >= ServiceClass.TRANSACTIONAL:
             raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
         flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)

@@ -16,7 +16,7 @@ from causeway.client.lots import Lot
 from causeway.core.messages import Interest
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import ID_MAX
-from causeway.names import PRIVATE, check_mailbox, check_name
+from causeway.names import DURABLE_PREFIX, HISTORY_PREFIX, PRIVATE, SHARED_PREFIX, check_mailbox, check_name
 from causeway.topics import Naming, TopicIndex, is_temporary, items_of
 from causeway.types import SECOND, Instant, Overflow, ServiceClass, key_of
 
@@ -44,18 +44,18 @@ def check_subscription(name: object) -> str:
 def durable_mailbox(application: str, name: object, *, shared: bool) -> str:
     """Where a durable subscription keeps what nobody has read."""
     checked = check_subscription(name)
-    return check_mailbox("name", f"shared/{checked}" if shared else f"sub/{application}/{checked}")
+    return check_mailbox("name", f"{SHARED_PREFIX}{checked}" if shared else f"{DURABLE_PREFIX}{application}/{checked}")
 
 
 def shared_mailbox(name: object) -> str:
     """The private mailbox of all who share a subscription that is not durable; the digits make it one."""
     checked = check_subscription(name)
-    return check_mailbox("name", f"shared/{checked}{PRIVATE}{key_of(checked).hex()[:16]}")
+    return check_mailbox("name", f"{SHARED_PREFIX}{checked}{PRIVATE}{key_of(checked).hex()[:16]}")
 
 
 def history_mailbox(pattern: str) -> str:
     """Where the history of this canonical pattern is kept."""
-    return check_mailbox("pattern", f"history/{pattern}")
+    return check_mailbox("pattern", f"{HISTORY_PREFIX}{pattern}")
 
 
 # Terms --------------------------------------------------------------------------------------------------------
@@ -93,6 +93,8 @@ class SubscriptionTerms(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(
                 "start", self.start, "who shares a subscription begins where the others are; leave it out"
             )
+        if self.shared and self.no_local:
+            raise ConfigError("no_local", self.no_local, "who shares a subscription shares what it gets; leave it out")
         overflow = OVERFLOWS.get(self.overflow) if isinstance(self.overflow, str) else None
         if overflow is None:
             raise ConfigError("overflow", self.overflow, f"must be one of {', '.join(OVERFLOWS)}")
@@ -201,7 +203,7 @@ class Replay:
         if first + lot.count >= end:
             self._open.pop(lot.source, None)
         local = f"{published.source}:{published.incarnation:x}"
-        if lot.at < self._start.since or local == self._interest.no_local:
+        if published.at < self._start.since or local == self._interest.no_local:
             return []
         if not self._index.wants(published.topic):
             return []

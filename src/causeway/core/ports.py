@@ -148,7 +148,7 @@ class Topics(Protocol):
     def answered(self, turn: Turn, head: Message) -> None:
         """An answer of an item, or to one."""
 
-    def subscribe(self, turn: Turn, conn: int, head: Attach) -> None:
+    def subscribe(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> None:
         """A reader brings an interest to a mailbox we own and may write."""
 
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:

@@ -13,6 +13,7 @@ from causeway.client.inquiries import BrowseInquiry
 from causeway.client.reader import MailReader
 from causeway.client.subscriptions import Replay
 from causeway.limits import ID_MAX
+from causeway.names import is_named_subscription
 from causeway.topics import Naming, TopicForm
 
 
@@ -53,8 +54,11 @@ class Subscription(MailboxConsumer):
         """
         await super().ready(timeout)
         if self._replay is not None and not self._begun:
-            self._replay.begin(self._reader.numbers, self._reader.history)
             self._begun = True
+            if self._reader.fresh or not is_named_subscription(self._reader.mailbox):
+                self._replay.begin(self._reader.numbers, self._reader.history)
+            else:
+                self._replay = None  # it goes on where an earlier life of it was
 
     async def get(self, timeout: float | None = None) -> Message:
         """The next message. Raises DeadlineExceeded after `timeout` seconds without one."""

@@ -218,7 +218,9 @@ class Directory:
             self._r.send(turn, peer.id, Resolved(head.group, entry))
             return
         if head.existing:
-            self._r.send(turn, peer.id, Resolved(head.group, None, Code.NO_MAILBOX))
+            if self._root.serving(ROOT) and len(self._pending) < GROUP_PENDING_MAX:
+                # Nothing is written, but who was superseded must not say that something does not exist.
+                self._enter(turn, head.group, None, (peer.id, Resolved(head.group, None, Code.NO_MAILBOX)))
             return
         if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again

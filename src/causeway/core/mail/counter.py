@@ -90,8 +90,11 @@ class Counter:
         fault = faults.name_fault("mailbox", mailbox)
         if fault is None and isinstance(event.head, Browse | Attach):
             fault = faults.selector_fault(event.head.selector)
-        if fault is None and isinstance(event.head, Attach) and event.head.interest is not None:
-            fault = faults.interest_fault(event.head.interest)
+        client = self._links.client(event.conn)
+        if fault is None and isinstance(event.head, Attach) and client is not None:
+            fault = faults.attach_fault(event.head, client)
+        if fault is None and isinstance(event.head, EndMailbox) and client is not None:
+            fault = faults.use_fault(mailbox, client)
         if fault is not None:
             turn.send(event.conn, Moved(mailbox[:NAME_BYTES_MAX], None, Code.BAD_FIELD, fault))
             return
@@ -124,7 +127,7 @@ class Counter:
         if head.interest is None:
             return self._office.attach(turn, conn, client, head)
         if self._groups.serving(key):
-            self._office.topics.subscribe(turn, conn, head)
+            self._office.topics.subscribe(turn, conn, client, head)
             return True
         return False
 

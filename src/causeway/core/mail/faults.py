@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.messages import Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
+from causeway.core.messages import Attach, Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -25,7 +25,14 @@ from causeway.limits import (
     TRANSACTION_PARTS_MAX,
     TTL_NS_MAX,
 )
-from causeway.names import check_mailbox
+from causeway.names import (
+    HISTORY_PREFIX,
+    check_destination,
+    check_mailbox,
+    is_named_subscription,
+    is_private,
+    may_use,
+)
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
 from causeway.types import KEY_BYTES, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
@@ -41,6 +48,7 @@ def _item_of(topic: str) -> str:
 
 
 _OVERFLOWS = frozenset(map(int, Overflow))
+_sendable = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_destination)
 _NAMED = ("source", "dest", "mailbox")
 
 
@@ -51,6 +59,36 @@ def name_fault(field: str, value: str) -> str | None:
     except ConfigError as error:
         return str(error)
     return None
+
+
+def destination_fault(field: str, value: str) -> str | None:
+    """Of the name of a mailbox that somebody sends to."""
+    try:
+        _sendable(field, value)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def use_fault(mailbox: str, client: tuple[str, int]) -> str | None:
+    """Of the mailbox that a client wants to read, change or end."""
+    if may_use(mailbox, *client):
+        return None
+    return f"mailbox={mailbox!r}: belongs to another application, or to another life of this one"
+
+
+def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
+    """Of what a client wants to read."""
+    if (fault := use_fault(head.mailbox, client)) is not None:
+        return fault
+    interest, history = head.interest, head.mailbox.startswith(HISTORY_PREFIX)
+    if interest is None:
+        return "mailbox: a history is not consumed; browse it, or subscribe with a start" if history else None
+    if not (is_named_subscription(head.mailbox) or is_private(head.mailbox)):
+        return f"interest: {head.mailbox!r} is no subscription; those begin with 'sub/', 'shared/' or 'history/'"
+    if (interest.keep > 0) != history:
+        return "keep: is for histories, and every history has one"
+    return interest_fault(interest)
 
 
 def naming_fault(head: Message) -> str | None:
@@ -83,7 +121,9 @@ def deposit_fault(head: Deposit, body: bytes) -> str | None:
     try:
         if head.published is None or not is_item(head.source):
             _known("source", head.source)
-        if head.published is None or not is_item(head.dest):
+        if head.published is None:
+            _sendable("dest", head.dest)
+        elif not is_item(head.dest):
             _known("dest", head.dest)
     except ConfigError as error:
         return str(error)
@@ -190,7 +230,7 @@ def _sends_fault(sends: Sequence[SendPart], body: bytes) -> str | None:
     for send in sends:
         if not 0 <= send.size <= len(body) - at:
             return f"size={send.size}: must fit the body of the transaction"
-        fault = _forged(send) if send.published is not None else name_fault("dest", send.dest)
+        fault = _forged(send) if send.published is not None else destination_fault("dest", send.dest)
         fault = fault or batch_fault(send, body[at : at + send.size])
         if fault is not None:
             return fault

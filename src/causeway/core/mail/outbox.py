@@ -21,7 +21,7 @@ from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
 from causeway.core.ports import Courier
-from causeway.errors import Code
+from causeway.errors import RETRIABLE_CODES, Code
 from causeway.limits import (
     BURIALS_BYTES_MAX,
     BURIALS_PER_MAILBOX_BYTES_MAX,
@@ -100,6 +100,8 @@ class Outbox:
         self._streams: dict[StreamId, Stream] = {}
         self._by_conn: dict[int, dict[StreamId, None]] = {}
         self._bytes: dict[int, int] = {}
+        self._forwards: dict[tuple[str, str], dict[StreamId, None]] = {}
+        """What items forward, by item and subscription."""
         self._paused: dict[int, None] = {}
         self._deadlines: Deadlines[StreamId] = Deadlines(alarm)
         self._burials: dict[str, int] = {}
@@ -138,6 +140,8 @@ class Outbox:
                 return
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
+            if conn == FORWARDED:
+                self._forwards.setdefault((head.source, head.dest), {})[key] = None
         if head.first <= stream.newest:
             kept = stream.sent.get(head.first) or stream.queue.get(head.first)
             if kept is not None and head.follows < kept.head.follows:
@@ -192,11 +196,7 @@ class Outbox:
 
     def forget_forwards(self, turn: Turn, item: str, mailbox: str, kind: int | None = None) -> None:
         """Nothing more (of this class) is to arrive there from this item."""
-        for key in [
-            key
-            for key in self._by_conn.get(FORWARDED, {})
-            if key[0] == item and key[2] == mailbox and kind in (None, key[3])
-        ]:
+        for key in [key for key in self._forwards.get((item, mailbox), ()) if kind in (None, key[3])]:
             self._drop(turn, key, self._streams[key])
 
     def on_client_gone(self, turn: Turn, conn: int) -> None:
@@ -229,6 +229,9 @@ class Outbox:
         if stream is None or head.first < 1:
             return
         code = Code.of(head.code)
+        if stream.conn == FORWARDED and code not in RETRIABLE_CODES:
+            self._give_up(turn, key, stream, head)
+            return
         if code in SOON or stream.conn <= 0:
             stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
             self._deadlines.set(key, turn.now + stream.wait)
@@ -244,6 +247,17 @@ class Outbox:
         stream.newest = min(stream.newest, head.first - 1)
         if not stream.sent:
             self._deadlines.cancel(key)
+
+    def _give_up(self, turn: Turn, key: StreamId, stream: Stream, head: Rejected) -> None:
+        """A subscription will never take these: what comes behind them must not wait for ever."""
+        for copy in [copy for copy in stream.sent.values() if head.first <= copy.head.first <= head.last]:
+            del stream.sent[copy.head.first]
+            self._tracer.deposit(turn, Step.REFUSED, copy.head, head.detail[:DETAIL_CHARS_MAX])
+            self.lapsed.append(copy.head)
+            self._release(turn, stream.conn, copy)
+        self._refill(turn, stream)
+        if not stream.sent:
+            self._drop(turn, key, stream)
 
     def on_resend(self, turn: Turn, head: Resend) -> None:
         """The owner misses something."""
@@ -367,6 +381,11 @@ class Outbox:
         self._deadlines.cancel(key)
         del self._streams[key]
         self._by_conn.get(stream.conn, {}).pop(key, None)
+        if stream.conn == FORWARDED:
+            streams = self._forwards.get((key[0], key[2]), {})
+            streams.pop(key, None)
+            if not streams:
+                self._forwards.pop((key[0], key[2]), None)
 
     def _has_room(self, conn: int) -> bool:
         """Whether one more stream may begin; at the bound, those that wait for nothing are forgotten first."""

@@ -60,17 +60,18 @@ def pump(
 
 
 def hand_over(contents: Contents, own: Consumer, now: Instant, bytes_max: int) -> list[StoredBatch]:
-    """What the owner of an item takes itself: batches in the order of their numbers, up to so many bytes."""
+    """What the owner of an item takes itself: batches in the order of their numbers, up to so many bytes.
+
+    Whole ones, whatever its credit: what a selector picks of a batch is known by where the batch begins.
+    """
     handed: list[StoredBatch] = []
-    while contents.lanes.count and bytes_max > 0 and own.room > 0:
+    while contents.lanes.count and bytes_max > 0:
         part = contents.lanes.take()
         if part is None:
             break
         batch = part.batch
         if 0 < batch.info.expires <= now:
             continue  # stays ready, without an entry, until `expire` reports it
-        if part.count > own.room:
-            contents.adopt(batch.split(batch.index(part.start), part.start + own.room))
         contents.give(part, own)
         handed.append(batch.piece(part.start, part.stop))
         bytes_max -= batch.charge

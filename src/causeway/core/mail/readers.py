@@ -71,13 +71,9 @@ class Readers:
         group = key_of(head.mailbox)
         box = self.boxes[group]
         terms = Terms(head.selector, head.exclusive, client)
-        refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
-        if refusal is not None and box.gone:  # perhaps it is one of those who stands in the way
-            if not self._catch_up(turn, box):
-                return False
-            refusal = box.mailbox.audience.refusal(conn, head.consumer, terms)
-        if refusal is not None:
-            turn.send(conn, Moved(head.mailbox, None, *refusal))
+        if box.gone and not self._catch_up(turn, box):  # perhaps one of those stands in the way
+            return False
+        if self.refuses(turn, conn, client, head):
             return True
         former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, terms)]
         if former and not self._groups.serving(group):
@@ -103,6 +99,14 @@ class Readers:
                 turn.send(conn, box.notices.popleft())
         self.touch(group)
         return True
+
+    def refuses(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> bool:
+        """Whether a consumer cannot be here beside the others; it is told why."""
+        audience = self.boxes[key_of(head.mailbox)].mailbox.audience
+        refusal = audience.refusal(conn, head.consumer, Terms(head.selector, head.exclusive, client))
+        if refusal is not None:
+            turn.send(conn, Moved(head.mailbox, None, *refusal))
+        return refusal is not None
 
     def detach(self, turn: Turn, conn: int, head: Detach) -> None:
         """A consumer leaves (we may write)."""

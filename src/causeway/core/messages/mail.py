@@ -114,6 +114,8 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
     """A subscription with `replay`: per item, from which of its numbers on messages come; what is older is history."""
     history: str = ""
     """The mailbox that keeps what is older; empty when nobody does."""
+    fresh: bool = False
+    """A subscription that begins with this."""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from causeway.types import Duration, Span
+from causeway.types import Duration, Instant, Span
 
 
 class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -24,6 +24,8 @@ class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
     number: int = 0
     picked: tuple[Span, ...] = ()
     """A selector took these runs of that batch; empty when it took all from the first on."""
+    at: Instant = 0
+    """When the item took it."""
 
     def offset_of(self, index: int) -> int:
         """Where a message of this batch was in the one that it was taken from."""

@@ -23,9 +23,10 @@ class HandedBatch:
 
     __slots__ = ("greets", "left", "size", "span")
 
-    def __init__(self, span: Span, size: int, greets: Registration | None = None) -> None:
+    def __init__(self, span: Span, greets: Registration | None = None) -> None:
         self.span = span
-        self.size = size
+        self.size = 0
+        """Bytes of its forwards."""
         self.left = 1
         """Forwards of it that nobody has accepted yet, and one more until all of them are on their way."""
         self.greets = greets
@@ -65,7 +66,9 @@ class Item:
         "done",
         "greetings",
         "handed",
+        "histories",
         "index",
+        "open",
         "registrations",
         "retained",
         "retained_bytes",
@@ -81,7 +84,11 @@ class Item:
         """By topic."""
         self.retained_bytes = 0
         self.bytes = 0
-        """Bodies on their way to subscriptions; one that goes to several counts once."""
+        """Bodies on their way to subscriptions."""
+        self.open: dict[int, HandedBatch] = {}
+        """Stored batches that somebody has not accepted, by their first numbers; in order."""
+        self.histories: dict[str, Registration] = {}
+        """Those of the registrations that keep what is published for a while."""
         self.done: list[Span] = []
         """Numbers that all have accepted, to be settled."""
         self.greetings: list[Registration] = []
@@ -104,6 +111,8 @@ class Item:
             registration.sent, registration.last = known.sent, known.last
         self.registrations[registration.mailbox] = registration
         self.index.add(registration.interest.pattern, registration.mailbox)
+        if registration.interest.keep:
+            self.histories[registration.mailbox] = registration
         if registration.greeted or registration.greeting:
             self.ungreeted.pop(registration.mailbox, None)
         else:
@@ -115,6 +124,7 @@ class Item:
         if registration is not None:
             self.index.remove(registration.interest.pattern, mailbox)
             self.ungreeted.pop(mailbox, None)
+            self.histories.pop(mailbox, None)
             for _, handed in registration.sent.values():
                 self.arrived(handed)
             registration.sent = {}
@@ -150,6 +160,7 @@ class Item:
         if handed.left:
             return
         self.bytes -= handed.size
+        self.open.pop(handed.span[0], None)
         if handed.greets is not None:
             self.greetings.append(handed.greets)
         else:
@@ -176,7 +187,6 @@ class Item:
         """Whether all that is stored below a number was taken from the mailbox."""
         return self.handed >= number or self.box.mailbox.is_handed_over()
 
-    def lowest(self) -> int | None:
-        """The lowest stored number that somebody has not accepted, None when there is none on its way."""
-        numbers = (h.span[0] for r in self.registrations.values() for _, h in r.sent.values() if h.greets is None)
-        return min(numbers, default=None)
+    def has_arrived(self, number: int) -> bool:
+        """Whether all that is stored below a number was taken from the mailbox, and everybody has it."""
+        return self.has_passed(number) and next(iter(self.open), number) >= number

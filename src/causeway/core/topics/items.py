@@ -41,9 +41,6 @@ from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
 from causeway.wire.body import join, split
 from causeway.wire.headers import split_headers
 
-HISTORY_PREFIX = "history/"
-"""Subscriptions of this name are never read, only looked at: they keep what is published for a while."""
-
 _RETAIN, _RELIABLE, _HEADERS = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.HEADERS)
 _EXPRESS, _ORDERED = int(ServiceClass.EXPRESS), int(ServiceClass.TRANSACTIONAL)
 
@@ -135,11 +132,12 @@ class Items:
         self._leases.when_known(turn, item, lambda turn: self._when_kept(turn, item, registration, head))
 
     def _when_kept(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
+        history = ""
         if registration.interest.replay:
-            lowest = item.lowest()
-            if not item.has_passed(registration.since) or (lowest is not None and lowest < registration.since):
+            if not item.has_arrived(registration.since):
                 return  # it asks again, and soon enough the history has all that was published before
-        self._answer(turn, head, registration.since, self._history(item, registration.interest.pattern))
+            history = self._history(item, registration.interest.pattern)
+        self._answer(turn, head, registration.since, history)
 
     def _answer(self, turn: Turn, head: Register, since: int, history: str = "") -> None:
         self._courier.answer(turn, head.origin, Registered(head.item, head.mailbox, head.version, since, history))
@@ -147,10 +145,8 @@ class Items:
     @staticmethod
     def _history(item: Item, pattern: str) -> str:
         """The history that keeps all a pattern wants, if there is one."""
-        for name, registration in item.registrations.items():
-            if name.startswith(HISTORY_PREFIX) and covers(registration.interest.pattern, pattern):
-                return name
-        return ""
+        kept = (name for name, history in item.histories.items() if covers(history.interest.pattern, pattern))
+        return next(kept, "")
 
     def _row(self, item: Item, r: Registration) -> Put:
         row = RegistrationRow(r.version, r.interest, r.since, r.greeted)
@@ -177,8 +173,9 @@ class Items:
         if published is None:
             item.done.append(span)  # nobody can have sent it: faults.deposit_fault
             return
-        handed = HandedBatch(span, len(batch.body))
-        item.bytes += handed.size
+        handed = HandedBatch(span)
+        if batch.seq < VOLATILE_FROM:
+            item.open[batch.seq] = handed
         for registration in item.matching(published.topic):
             if batch.seq < VOLATILE_FROM and batch.seq < registration.since:
                 continue
@@ -207,6 +204,7 @@ class Items:
         keep = registration.interest.keep
         if keep:
             ttl = min(ttl or keep, keep)
+        whose = (piece.source, piece.incarnation, piece.stream, piece.first)
         head = Deposit(
             item.name,
             item.box.config.born if stored else _life_of(piece),
@@ -219,13 +217,16 @@ class Items:
             piece.priority,
             ttl,
             self._office.me,
-            Published(was.topic, piece.source, piece.incarnation, piece.stream, piece.first, first - 1, picked),
+            Published(was.topic, *whose, first - 1, picked, piece.at),
             max(0, piece.ready - turn.now) if piece.ready else 0,
         )
         if stored:
+            assert first > registration.last, "a subscription takes what comes late for something it has"
             registration.last = last
             registration.sent[first] = (last, handed)
             handed.left += 1
+            handed.size += len(body)
+            item.bytes += len(body)
         self.forwarded += 1
         self._outbox.forward(turn, head, body)
 
@@ -248,6 +249,9 @@ class Items:
         """The last message of a batch becomes its topic's; an empty one ends that."""
         assert batch.published is not None
         group, topic = item.box.mailbox.key, batch.published.topic
+        newest = item.retained.get(topic)
+        if newest is not None and batch.seq < newest.seq < VOLATILE_FROM:
+            return  # handed out again by a new owner
         last = stretch(batch, batch.count - 1, batch.count)
         (message,) = split(last.body, 1)
         if not (_payload(message) if batch.flags & _HEADERS else message):
@@ -281,7 +285,7 @@ class Items:
             registration.greeted = True  # and a next owner will find nothing either
             return
         registration.greeting = True
-        handed = HandedBatch((registration.since, registration.since), 0, registration)
+        handed = HandedBatch((registration.since, registration.since), registration)
         for at, batch in enumerate(kept[:GREETING_MAX]):
             numbered = msgspec.structs.replace(batch, seq=registration.since + at)
             self._forward(turn, item, registration, numbered, handed)

@@ -11,6 +11,7 @@ Owns: summaries and their holders at the owner of items. Must not know: registra
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from causeway.core.deadlines import Alarm, Deadlines
@@ -53,7 +54,7 @@ class Outlook:
         self.fence = fence
         """Until then somebody may go by what a former owner said."""
         self.holders: dict[bytes, Holder] = {}
-        self.waiting: list[tuple[int, Done]] = []
+        self.waiting: deque[tuple[int, Done]] = deque()
         """What happens when all holders know a version; in order."""
         self.sure: Instant = -LEASE
         """When all copies followed us, as far as we know."""
@@ -184,10 +185,8 @@ class Leases:
 
     def _look(self, turn: Turn, group: Key, outlook: Outlook) -> None:
         known = outlook.known(turn.now)
-        ready = [then for version, then in outlook.waiting if version <= known]
-        outlook.waiting = [entry for entry in outlook.waiting if entry[0] > known]
-        for then in ready:
-            then(turn)
+        while outlook.waiting and outlook.waiting[0][0] <= known:
+            outlook.waiting.popleft()[1](turn)
         if outlook.waiting:
             latest = max((holder.until for holder in outlook.holders.values()), default=turn.now)
             self._deadlines.set_sooner(group, max(outlook.fence, latest, turn.now + 1))

@@ -24,10 +24,13 @@ from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.topics import TopicIndex, is_item
 from causeway.topics.limits import PUBLISHING_BYTES_MAX, SUMMARY_PATTERNS_MAX
 from causeway.trace import Step
-from causeway.types import MILLISECOND, Duration, Flag, Instant, ServiceClass
+from causeway.types import MILLISECOND, SECOND, Duration, Flag, Instant, ServiceClass
 
 PATIENCE: Duration = 500 * MILLISECOND
 """A batch waits so long to hear whether anybody wants it; then it is sent anyway."""
+
+REMEMBERED: Duration = 60 * SECOND
+"""So long after a batch the interest in its item is asked for again and again, so that the next one need not wait."""
 
 _RETAIN, _RELIABLE = int(Flag.RETAIN), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -39,7 +42,7 @@ StreamId = tuple[str, int, int]
 class KnownInterest:
     """What is known of the interest in one item."""
 
-    __slots__ = ("asked", "epoch", "index", "passed", "until", "version", "waiting")
+    __slots__ = ("asked", "epoch", "index", "passed", "until", "used", "version", "waiting")
 
     def __init__(self) -> None:
         self.epoch = 0
@@ -47,6 +50,8 @@ class KnownInterest:
         self.index = TopicIndex()
         self.until: Instant = 0
         """So long we may go by it."""
+        self.used: Instant = 0
+        """When something was last published."""
         self.asked: Instant = -1
         """When we last asked, while there is no answer; -1 when nobody was asked."""
         self.waiting: deque[tuple[int, Deposit, bytes]] = deque()
@@ -77,13 +82,12 @@ class Publishing:
         known = self._known.get(head.dest)
         if known is None:
             known = self._known[head.dest] = KnownInterest()
+        known.used = turn.now
         if turn.now >= known.until and not known.waiting and known.asked < 0:
             self._ask(turn, head.dest, known)
         if known.waiting or turn.now >= known.until:
             self._wait(turn, known, (conn, head, body))
             return
-        if known.asked < 0 and known.until - turn.now < PATIENCE:
-            self._ask(turn, head.dest, known)
         self._decide(turn, known, conn, head, body)
 
     def _wait(self, turn: Turn, known: KnownInterest, entry: tuple[int, Deposit, bytes]) -> None:
@@ -125,7 +129,7 @@ class Publishing:
         if stream in known.passed:
             # The item never hears of what nobody wanted, and must not wait for it.
             follows = known.passed[stream]
-            known.passed[stream] = head.first + head.count - 1
+            known.passed[stream] = max(follows, head.first + head.count - 1)
             if head.follows > follows:
                 head = msgspec.structs.replace(head, follows=follows)
         self._outbox.take(turn, conn, head, body)
@@ -147,7 +151,7 @@ class Publishing:
             # Any other one may have been sent before the owner heard that we go on asking: it promises nothing more.
             known.until = known.asked + min(max(head.lease, 0), LEASE)
             known.asked = -1
-            self._deadlines.cancel(head.item)
+            self._deadlines.set(head.item, max(known.until - PATIENCE, turn.now + 1))
         self._courier.post(turn, head.item, SummaryHeld(head.item, head.epoch, head.version, self._me))
         if turn.now < known.until:
             self._release(turn, known)
@@ -167,11 +171,14 @@ class Publishing:
         return self._deadlines.next()
 
     def on_deadline(self, turn: Turn) -> None:
-        """Nobody answered: better one batch too many than one that waits."""
+        """Nobody answered: better one batch too many than one that waits. And who published lately will do so again."""
         for item in self._deadlines.pop_due(turn.now):
             known = self._known[item]
-            known.asked = -1
-            self._release(turn, known, wanted=True)
+            if known.asked >= 0:
+                known.asked = -1
+                self._release(turn, known, wanted=True)
+            elif turn.now - known.used < REMEMBERED:
+                self._ask(turn, item, known)
 
     def _release(self, turn: Turn, known: KnownInterest, *, wanted: bool = False) -> None:
         """Batches that waited, in order; all of them if `wanted`, else what is."""

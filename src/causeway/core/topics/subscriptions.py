@@ -25,6 +25,9 @@ from causeway.topics import items_of
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
 
+VERSIONS_PER_LIFE_BITS = 16
+"""So many changes of a subscription are told apart before its versions run into those of a next life of its mailbox."""
+
 
 class OwnedSubscription:
     """One subscription at its owner."""
@@ -33,6 +36,7 @@ class OwnedSubscription:
         "askers",
         "box",
         "ending",
+        "fresh",
         "interest",
         "items",
         "leaving",
@@ -47,6 +51,8 @@ class OwnedSubscription:
         self.box = box
         self.version = version
         self.interest = interest
+        self.fresh = False
+        """Whether nobody has been told yet that it has begun."""
         self.safe = False
         """Whether what it wants is on all copies."""
         self.registered = False
@@ -98,10 +104,12 @@ class Subscriptions:
             if not row.registered or row.leaving:
                 self._register(turn, subscription)
 
-    def lose(self, group: Key) -> None:
+    def lose(self, turn: Turn, group: Key) -> None:
         """Another broker owns it; who waits asks there."""
-        self.all.pop(group, None)
+        known = self.all.pop(group, None)
         self._deadlines.cancel(group)
+        for conn, asker in known.askers if known is not None else ():
+            turn.send(conn, Moved(asker.mailbox, None, Code.NOT_OWNER, "the subscription has moved"))
 
     def _begin(self, box: Box, version: int, interest: Interest) -> OwnedSubscription:
         subscription = self.all[box.mailbox.key] = OwnedSubscription(box, version, interest)
@@ -123,10 +131,17 @@ class Subscriptions:
         if known is not None and known.ending:
             turn.send(conn, Moved(head.mailbox, None, Code.NOT_READY, "the subscription is ending"))
             return False
+        if known is not None and self._contradicts(known, conn, head):
+            detail = f"its other readers want {known.interest.pattern!r}, selector {known.interest.selector!r}"
+            turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
+            return False
         if known is None or known.interest != head.interest:
-            version = self._groups.position(group) + 1
+            # A mailbox that is born again must not be taken for its former life.
+            version = known.version + 1 if known is not None else (box.config.born << VERSIONS_PER_LIFE_BITS) + 1
             fresh = self._begin(box, version, head.interest)
+            fresh.fresh = known is None
             if known is not None:
+                fresh.fresh = known.fresh
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
                 left = {**known.leaving, **dict.fromkeys(items_of(known.interest.pattern))}
                 fresh.leaving = {item: None for item in left if item not in fresh.items}
@@ -138,6 +153,15 @@ class Subscriptions:
         if known.registered and known.safe:
             self._register(turn, known)  # its numbers were told to a former owner
         return False
+
+    @staticmethod
+    def _contradicts(known: OwnedSubscription, conn: int, head: Attach) -> bool:
+        """Whether a reader wants other messages than those who read beside it."""
+        assert head.interest is not None
+        wanted, given = head.interest, known.interest
+        others = [place for place in known.box.mailbox.consumers() if place != (conn, head.consumer)]
+        same = (wanted.pattern, wanted.selector) == (given.pattern, given.selector)
+        return not same and not head.exclusive and bool(others)
 
     def _row(self, subscription: OwnedSubscription) -> Put:
         row = SubscriptionRow(
@@ -222,11 +246,12 @@ class Subscriptions:
 
     def answer(self, known: OwnedSubscription, head: Attach) -> Attached:
         """What a reader is told when it is served."""
+        fresh, known.fresh = known.fresh, False
         if head.interest is None or not head.interest.replay:
-            return Attached(head.mailbox, head.consumer)
+            return Attached(head.mailbox, head.consumer, fresh=fresh)
         histories = list(dict.fromkeys(history for _, history in known.numbers.values()))
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, histories[0] if len(histories) == 1 else "")
+        return Attached(head.mailbox, head.consumer, numbers, histories[0] if len(histories) == 1 else "", fresh)
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
@@ -263,7 +288,7 @@ class Subscriptions:
     def _withdraw(self, turn: Turn, known: OwnedSubscription) -> None:
         if not known.ending:
             known.ending = True
-            known.version = max(known.version, self._groups.position(known.box.mailbox.key)) + 1
+            known.version += 1
             known.registered = known.safe = False
             known.tries = 0
             known.items = dict.fromkeys(items_of(known.interest.pattern))

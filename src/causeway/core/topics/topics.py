@@ -60,7 +60,7 @@ class BrokerTopics:
 
     def lose(self, turn: Turn, group: Key) -> None:
         self._items.lose(turn, group)
-        self._subscriptions.lose(group)
+        self._subscriptions.lose(turn, group)
 
     # Messages --------------------------------------------------------------------------------------------------
     def publish(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
@@ -92,7 +92,9 @@ class BrokerTopics:
                 pass
 
     # Clients ---------------------------------------------------------------------------------------------------
-    def subscribe(self, turn: Turn, conn: int, head: Attach) -> None:
+    def subscribe(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> None:
+        if self._office.refuses(turn, conn, client, head):
+            return  # before what it wants changes anything for those who are there
         if self._subscriptions.attach(turn, conn, head):
             self.serve(turn, conn, head)
 
