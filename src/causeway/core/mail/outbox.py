@@ -164,6 +164,11 @@ class Outbox:
             stream.sent[head.first] = copy
             self._courier.post(turn, head.dest, head, body)
 
+    def holds(self, head: Deposit) -> bool:
+        """Whether a copy of this batch is on its way."""
+        stream = self._streams.get((head.source, head.incarnation, head.dest, head.stream))
+        return stream is not None and (head.first in stream.sent or head.first in stream.queue)
+
     def can_bury(self, mailbox: str) -> bool:
         """Whether there is room for dead letters of this mailbox; one batch may go beyond the bounds."""
         mine = self._burials.get(mailbox, 0)
