@@ -137,12 +137,12 @@ class Outbox:
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
         if head.first <= stream.newest:
-            held = stream.sent.get(head.first) or stream.queue.get(head.first)
-            if held is not None and head.follows < held.head.follows:
+            known = stream.sent.get(head.first) or stream.queue.get(head.first)
+            if known is not None and head.follows < known.head.follows:
                 # What was between has been given up since: the owner must not wait for it.
-                held.head = msgspec.structs.replace(held.head, follows=head.follows)
-            if held is not None or conn > 0:
-                if held is None:
+                known.head = msgspec.structs.replace(known.head, follows=head.follows)
+            if known is not None or conn > 0:
+                if known is None:
                     self._courier.post(turn, head.dest, head, body)
                 return  # the client sends again what it has not heard of: we are at it
             # Dead letters come as they die, not in the order of their numbers.
