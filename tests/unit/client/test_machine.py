@@ -160,8 +160,8 @@ def test_first_answer_says_where_a_subscription_begins(stage: Stage, home: str) 
 
 def test_published_message_shows_who_published_it_and_its_place(stage: Stage, home: str) -> None:
     reader = stage.consume(home, "sub/billing/board")
-    published = Published(SPEED, "radar", 0x1F, 0, 41, 100)
-    times = (2 * SECOND, 9 * SECOND)
+    published = Published(SPEED, "radar", 0x1F, 0, 41, 100, (), 2 * SECOND)
+    times = (3 * SECOND, 9 * SECOND)
     head = Deliver("sub/billing/board", reader.number, 5, ITEM, 1, 2, 101, 3, 1, 4, 0, *times, published)
     stage.receive(home, head, bodies.join([b"a", b"b", b"c"]))
     message = stage.shown(reader)[1]

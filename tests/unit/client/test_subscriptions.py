@@ -136,7 +136,7 @@ def test_offset_needs_one_first_level() -> None:
 def lot(offset: int, count: int = 1, *, topic: str = SPEED, at: int = 0, source: str = "radar") -> Lot:
     """Messages of a history, the first of which has this offset."""
     body = bodies.join([b"x"] * count)
-    published = Published(topic, source, 0x1F, 1, 1)
+    published = Published(topic, source, 0x1F, 1, 1, offset, (), at)
     head = BrowsedBatch(1, ITEM, 1, 2, offset + 1, count, 1, 4, 0, len(body), at, 0, published)
     return Lot.browsed("history/roads/#", head, body)
 

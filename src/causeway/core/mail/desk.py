@@ -251,8 +251,6 @@ class Desk:
             head = head.head
         if faults.naming_fault(head) is not None:
             return False
-        if isinstance(head, Register) and head.interest is not None:
-            return faults.interest_fault(head.interest) is None
         if isinstance(head, Deposit):
             fault = faults.deposit_fault(head, body)
             if fault is not None and 1 <= head.first <= ID_MAX:

@@ -7,7 +7,6 @@ Stimuli: batches of our clients, answers of owners, lost links, time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
@@ -16,6 +15,7 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Pause
 from causeway.core.machine import Turn
+from causeway.core.mail.copies import Copy, Stream, StreamId
 from causeway.core.mail.faults import deposit_fault, spans_fault
 from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
@@ -33,10 +33,7 @@ from causeway.limits import (
     STREAMS_PER_CLIENT_MAX,
 )
 from causeway.trace import Step
-from causeway.types import Duration, Flag, Instant, ServiceClass
-
-StreamId = tuple[str, int, str, int]
-"""Source, incarnation, destination, service class."""
+from causeway.types import Flag, Instant, ServiceClass
 
 SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
 """Refusals the source broker waits out itself; others are the application's to hear."""
@@ -46,45 +43,6 @@ RELIABLE = int(Flag.RELIABLE)
 BURIED = 0
 FORWARDED = -1
 """In place of a connection, for what this broker sends itself: dead letters, and what items forward."""
-
-
-@dataclass(slots=True)
-class Copy:
-    """A batch not yet acknowledged."""
-
-    head: Deposit
-    body: bytes
-    dies: Instant = 0
-    """When its time to live is over; 0 = never."""
-    ripe: Instant = 0
-    """When its delay is over; 0 = it has none."""
-
-    @property
-    def last(self) -> int:
-        return self.head.first + self.head.count - 1
-
-
-@dataclass(slots=True)
-class Stream:
-    """Batches of one source to one destination in one class."""
-
-    conn: int
-    """The client that sends it, or (BURIED, FORWARDED) this broker itself."""
-    sent: dict[int, Copy] = field(default_factory=dict)
-    """On their way, by first id, oldest first."""
-    queue: dict[int, Copy] = field(default_factory=dict)
-    """Behind the window."""
-    newest: int = 0
-    """First id of the newest batch kept."""
-    dropped: int = 0
-    """Ids from here on were refused and handed back to the application, which will send them again; 0 = none."""
-    wait: Duration = 0
-    resent: Instant = -1
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is lost if it is forgotten: what comes later begins it anew."""
-        return not self.sent and not self.queue and not self.dropped
 
 
 class Outbox:
@@ -169,6 +127,11 @@ class Outbox:
         else:
             stream.sent[head.first] = copy
             self._courier.post(turn, head.dest, head, body)
+
+    def holds(self, head: Deposit) -> bool:
+        """Whether a copy of this batch is on its way."""
+        stream = self._streams.get((head.source, head.incarnation, head.dest, head.stream))
+        return stream is not None and (head.first in stream.sent or head.first in stream.queue)
 
     def can_bury(self, mailbox: str) -> bool:
         """Whether there is room for dead letters of this mailbox; one batch may go beyond the bounds."""

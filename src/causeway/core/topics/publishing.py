@@ -106,7 +106,8 @@ class Publishing:
 
     def _decide(self, turn: Turn, known: KnownInterest, conn: int, head: Deposit, body: bytes) -> None:
         assert head.published is not None
-        if head.flags & _RETAIN or known.index.wants(head.published.topic):
+        wanted = head.flags & _RETAIN or known.index.wants(head.published.topic)
+        if wanted or self._outbox.holds(head):  # what is on its way already is not left out: others follow it
             self._send(turn, known, conn, head, body)
             return
         fault = deposit_fault(head, body)  # what is sent on, the outbox looks at

@@ -96,13 +96,14 @@ def test_bad_templates_are_refused_before_anything_happens() -> None:
 async def test_attach_says_what_kind_of_subscription_it_is(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         for options in ({}, {"durable": True, "name": "b"}, {"durable": True, "shared": True, "name": "b"}):
-            subscription = bus.subscription("roads/#", no_local=True, **options)  # type: ignore[arg-type]
+            alone = not options.get("shared")
+            subscription = bus.subscription("roads/#", no_local=alone, **options)  # type: ignore[arg-type]
             await subscription.ready()
         private, durable, shared = broker.attaches
         assert private.mailbox.startswith("shop/1~")
         assert (durable.mailbox, shared.mailbox) == ("sub/shop/b", "shared/b")
         assert [head.exclusive for head in broker.attaches] == [True, True, False]
-        assert {head.interest.no_local for head in broker.attaches if head.interest} == {bus.id}
+        assert {head.interest.no_local for head in broker.attaches if head.interest} == {bus.id, ""}
 
 
 @pytest.mark.parametrize("code", [Code.IN_USE, Code.OVERFLOWED, Code.BAD_FIELD], ids=lambda code: code.name)

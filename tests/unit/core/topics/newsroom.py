@@ -36,8 +36,8 @@ CONN = 2
 APP = ("app", 9)
 TOPIC = "roads/a1/speed"
 ITEM = item_of(TOPIC)
-WATCH = "sub/board/watch"
-AWAY = "sub/board/away"
+WATCH = "sub/app/watch"
+AWAY = "sub/app/away"
 """A subscription whose mailbox another broker owns."""
 RELIABLE, RETAIN = int(Flag.RELIABLE), int(Flag.RETAIN)
 EXPRESS, RECOVERABLE, ORDERED = (

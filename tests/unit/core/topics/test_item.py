@@ -30,7 +30,8 @@ def registration(mailbox: str = ONE, pattern: str = "roads/#", version: int = 1)
 
 def hand(item: Item, first: int, last: int, *mailboxes: str, size: int = 10) -> HandedBatch:
     """Numbers first-1 .. last-1 go to these subscriptions."""
-    handed = HandedBatch((first - 1, last - 1), size)
+    handed = item.open[first - 1] = HandedBatch((first - 1, last - 1))
+    handed.size = size
     item.bytes += size
     for mailbox in mailboxes:
         item.registrations[mailbox].sent[first] = (last, handed)
@@ -97,12 +98,16 @@ def test_replaced_registration_goes_on_with_what_is_on_its_way() -> None:
     assert item.done == [(0, 0)]
 
 
-def test_lowest_number_that_somebody_has_not_accepted() -> None:
+def test_what_lies_below_a_number_has_arrived_when_everybody_has_it() -> None:
     item = make(ONE, TWO)
-    assert item.lowest() is None
-    hand(item, 4, 4, ONE)
+    item.handed = 9
+    assert item.has_arrived(9)
     hand(item, 2, 2, TWO)
-    assert item.lowest() == 1
+    hand(item, 4, 4, ONE)
+    assert item.has_arrived(1)
+    assert not item.has_arrived(2)
+    item.accepted(TWO, 2, 2)
+    assert item.has_arrived(3)
 
 
 def retained(body: bytes, topic: str = TOPIC) -> StoredBatch:

@@ -87,7 +87,7 @@ def test_replaced_pattern_counts_from_then_on() -> None:
     room.publish(2)
     assert second.number > first.number
     (head,) = room.sent(Deposit)
-    assert head.published == Published(TOPIC, *APP, ORDERED, 2, head.first - 1)
+    assert head.published == Published(TOPIC, *APP, ORDERED, 2, head.first - 1, (), room.now)
 
 
 def test_changed_selector_begins_anew() -> None:
@@ -181,8 +181,8 @@ def test_forwards_bear_the_numbers_of_the_item_and_say_who_published() -> None:
     assert (first.follows, second.follows) == (0, first.first + 2)
     assert second.first == first.first + 3
     assert (first.priority, first.flags, first.origin) == (7, RELIABLE, ME.id)
-    assert first.published == Published(TOPIC, *APP, ORDERED, 1, first.first - 1)
-    assert second.published == Published(TOPIC, "other", 3, RECOVERABLE, 7, second.first - 1)
+    assert first.published == Published(TOPIC, *APP, ORDERED, 1, first.first - 1, (), room.now)
+    assert second.published == Published(TOPIC, "other", 3, RECOVERABLE, 7, second.first - 1, (), room.now)
 
 
 def test_what_a_selector_picks_of_a_batch_travels_together() -> None:
@@ -192,7 +192,7 @@ def test_what_a_selector_picks_of_a_batch_travels_together() -> None:
     room.publish(1, 5, join([with_headers({"colour": name}, b"x") for name in colours]), flags=RELIABLE | HEADERS)
     (head,) = room.sent(Deposit)
     assert head.count == 3
-    assert head.published == Published(TOPIC, *APP, ORDERED, 1, head.first - 1, ((0, 0), (2, 3)))
+    assert head.published == Published(TOPIC, *APP, ORDERED, 1, head.first - 1, ((0, 0), (2, 3)), room.now)
     assert batches(room) == 1
     room.accept(head)
     assert batches(room) == 0
@@ -409,7 +409,7 @@ def test_new_subscription_begins_with_what_is_retained() -> None:
     (answer,) = room.register()
     room.publish(3)
     greeting, live = room.sent(Deposit)
-    assert greeting.published == Published(TOPIC, *APP, ORDERED, 2, greeting.first - 1)
+    assert greeting.published == Published(TOPIC, *APP, ORDERED, 2, greeting.first - 1, (), room.now)
     assert (greeting.first, greeting.follows) == (answer.number + 1, 0)
     assert live.follows == greeting.first
     assert live.first > answer.number + GREETING_MAX, "numbers are set aside for the greeting"

@@ -133,6 +133,16 @@ def test_client_may_say_again_what_a_batch_on_its_way_follows() -> None:
     assert [(head.first, head.follows) for head in room.sent(Deposit)] == [(4, 0)]
 
 
+def test_batch_that_is_on_its_way_is_not_left_out_when_it_comes_again() -> None:
+    room = informed(TOPIC)
+    room.client(publication(2), bodies())
+    room.broker(Summary(ITEM, 3, 1, (), 0))
+    room.client(publication(2), bodies())
+    assert room.heard(Accepted) == []
+    room.broker(Accepted(*APP, ITEM, ORDERED, 2, 2))
+    assert [head.unwanted for head in room.heard(Accepted)] == [False]
+
+
 def test_unordered_streams_are_left_as_they_are() -> None:
     room = informed(TOPIC)
     room.client(publication(2, topic=OTHER_TOPIC, stream=RECOVERABLE), bodies())
@@ -166,11 +176,11 @@ def test_summary_is_confirmed_to_the_item() -> None:
 
 def test_lease_is_renewed_before_it_ends_without_waiting() -> None:
     room = informed(TOPIC)
-    room.pass_time(LEASE - PATIENCE + 1)
     room.links.take()
-    room.client(publication(2), bodies())
-    assert [head.first for head in room.sent(Deposit)] == [2]
+    room.pass_time(LEASE - PATIENCE + 1)
     assert len(room.sent(AskInterest)) == 1
+    room.client(publication(2), bodies())
+    assert [head.first for head in room.sent(Deposit)][-1] == 2
 
 
 def test_nothing_is_left_out_after_the_lease() -> None:

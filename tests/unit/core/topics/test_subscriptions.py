@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.courier import may_begin
 from causeway.core.messages import (
@@ -15,6 +16,7 @@ from causeway.core.messages import (
     EndMailbox,
     Interest,
     MailboxEnded,
+    Message,
     Moved,
     Published,
     Register,
@@ -26,12 +28,12 @@ from causeway.names import private_name
 from causeway.topics import ALL_ITEMS, item_of
 from causeway.types import SECOND, Flag, Overflow, key_of
 from causeway.wire.body import join
-from tests.unit.core.mail.neighbours import OTHER
+from tests.unit.core.mail.neighbours import ME, OTHER, config_of
 from tests.unit.core.topics.newsroom import APP, CONN, ITEM, ORDERED, TOPIC, WATCH, Newsroom
 
 RAILS = item_of("rails/x")
 SECONDS = 10 * SECOND
-PRIVATE = private_name("board", 0x5F)
+PRIVATE = private_name("app/1", 9)
 RETIRED = ("retire", key_of(WATCH))
 
 
@@ -82,7 +84,7 @@ def test_reader_is_served_when_every_item_has_answered() -> None:
     room.answer_all(registers[1:])
     assert room.heard(Attached) == []
     room.answer_all(registers[:1])
-    assert room.heard(Attached) == [Attached(WATCH, 1)]
+    assert room.heard(Attached) == [Attached(WATCH, 1, fresh=True)]
 
 
 def test_item_that_does_not_answer_is_asked_again() -> None:
@@ -251,7 +253,7 @@ def test_replay_tells_from_which_numbers_on_and_which_history_has_the_rest() -> 
     room.subscribe(wanted)
     room.commit()
     room.answer_all(room.sent(Register), 42, "history/roads")
-    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads", True)]
     room.commit()
     room.subscribe(wanted)
     assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
@@ -284,8 +286,8 @@ def test_histories_that_differ_are_none() -> None:
 
 
 def test_nobody_consumes_from_a_history() -> None:
-    room = begun(Interest("roads/#", keep=60 * SECOND))
-    room.broker(*forwarded(8))
+    room = begun(Interest("roads/#", keep=60 * SECOND), "history/roads")
+    room.broker(*forwarded(8, mailbox="history/roads"))
     room.commit()
     assert room.heard(Deliver) == []
 
@@ -405,3 +407,63 @@ def test_only_readers_begin_private_mailboxes_and_forwards_begin_nothing(
     mailbox: str, head: Attach | Deposit | EndMailbox, begins: bool
 ) -> None:
     assert may_begin(mailbox, head) is begins
+
+
+# Whose a subscription is ----------------------------------------------------------------------------------------
+OTHER_CONN = 4
+
+
+def with_other(name: str = "app", incarnation: int = 10) -> Newsroom:
+    """A subscription in use, and another client."""
+    room = begun()
+    room.links.clients[OTHER_CONN] = (name, incarnation)
+    return room
+
+
+def told(room: Newsroom, head: Message) -> list[Code]:
+    """Why the other client is refused what it says."""
+    turn = Turn(room.now)
+    room.desk.on_client_message(turn, ClientMessage(OTHER_CONN, head, b""))
+    room.end(turn)
+    return [Code(s.head.code) for s in turn.effects.sends if s.conn == OTHER_CONN and isinstance(s.head, Moved)]
+
+
+def test_reader_that_is_refused_changes_nothing_for_the_one_that_is_there() -> None:
+    room = with_other()
+    assert told(room, Attach(WATCH, 1, 10, "", True, Interest("rails/#"))) == [Code.IN_USE]
+    room.commit()
+    assert room.sent(Register) == []
+
+
+def test_reader_beside_others_wants_what_they_want() -> None:
+    shared = "shared/news"
+    room = begun(mailbox=shared)
+    room.links.clients[OTHER_CONN] = ("other", 1)
+    assert told(room, Attach(shared, 1, 10, "", False, Interest("rails/#"))) == [Code.IN_USE]
+    assert told(room, Attach(shared, 1, 10, "", False, Interest("roads/#"))) == []
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        Attach(WATCH, 1, 10, "", True, Interest("roads/#")),
+        Attach("orders", 1, 10, "", False, Interest("roads/#")),
+        Attach("shared/news", 1, 10, "", False, Interest("roads/#", keep=1)),
+        Attach("history/roads", 1, 10, "", False, Interest("roads/#")),
+        Attach("history/roads", 1, 10),
+        Attach(PRIVATE, 1, 10),
+        EndMailbox(WATCH, 1),
+        EndMailbox(PRIVATE, 1),
+    ],
+    ids=["others", "queue", "keep", "history", "consumed", "private", "end", "end-private"],
+)
+def test_mailbox_of_somebody_else_is_neither_read_nor_changed_nor_ended(head: Message) -> None:
+    assert told(with_other("other"), head) == [Code.BAD_FIELD]
+
+
+def test_mailbox_that_is_born_again_is_not_taken_for_its_former_life() -> None:
+    room = room_of()
+    room.subscribe()
+    room.commit()
+    (first,) = room.sent(Register)
+    assert first.version > config_of(WATCH, ME).born << 10

@@ -1,0 +1,50 @@
+"""Copies that a source broker keeps of what was sent through it. Owns: the records; `outbox` works on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from causeway.core.messages import Deposit
+from causeway.types import Duration, Instant
+
+StreamId = tuple[str, int, str, int]
+"""Source, incarnation, destination, service class."""
+
+
+@dataclass(slots=True)
+class Copy:
+    """A batch not yet acknowledged."""
+
+    head: Deposit
+    body: bytes
+    dies: Instant = 0
+    """When its time to live is over; 0 = never."""
+    ripe: Instant = 0
+    """When its delay is over; 0 = it has none."""
+
+    @property
+    def last(self) -> int:
+        return self.head.first + self.head.count - 1
+
+
+@dataclass(slots=True)
+class Stream:
+    """Batches of one source to one destination in one class."""
+
+    conn: int
+    """The client that sends it, or (BURIED, FORWARDED) this broker itself."""
+    sent: dict[int, Copy] = field(default_factory=dict)
+    """On their way, by first id, oldest first."""
+    queue: dict[int, Copy] = field(default_factory=dict)
+    """Behind the window."""
+    newest: int = 0
+    """First id of the newest batch kept."""
+    dropped: int = 0
+    """Ids from here on were refused and handed back to the application, which will send them again; 0 = none."""
+    wait: Duration = 0
+    resent: Instant = -1
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is lost if it is forgotten: what comes later begins it anew."""
+        return not self.sent and not self.queue and not self.dropped

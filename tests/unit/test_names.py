@@ -1,0 +1,41 @@
+"""Names: what is reserved, and whose a mailbox is by its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from causeway.errors import ConfigError
+from causeway.names import check_application, check_destination, check_mailbox, may_use, private_name
+
+
+@pytest.mark.parametrize("name", ["causeway/topics/04", "sub/shop/all", "shared/news", "history/roads", "shop~1"])
+def test_application_has_no_name_that_says_something_else(name: str) -> None:
+    with pytest.raises(ConfigError, match="reserved"):
+        check_application("name", name)
+
+
+@pytest.mark.parametrize("name", ["sub/shop/all", "shared/news", "history/roads"])
+def test_subscription_is_read_and_not_sent_to(name: str) -> None:
+    assert check_mailbox("mailbox", name) == name
+    with pytest.raises(ConfigError, match="publish to its topics"):
+        check_destination("dest", name)
+
+
+@pytest.mark.parametrize(
+    ("mailbox", "wanted"),
+    [
+        ("orders", True),
+        ("shared/news", True),
+        ("shared/news~0123456789abcdef", True),
+        ("history/roads", True),
+        ("sub/shop/all", True),
+        ("sub/shop/eu/all", False),
+        ("sub/bank/all", False),
+        (private_name("shop", 7), True),
+        (private_name("shop/1", 7), True),
+        (private_name("shop", 8), False),
+        (private_name("shopping", 7), False),
+    ],
+)
+def test_application_uses_what_is_its_own_or_nobodys(mailbox: str, wanted: bool) -> None:
+    assert may_use(mailbox, "shop", 7) is wanted
