@@ -279,7 +279,8 @@ class FakeBroker:
         """An item passes a batch on to whoever wants it, under its own numbers."""
         number = self.forwarded.get(head.dest, 0)
         self.forwarded[head.dest] = number + head.count
-        published = Published(topic, head.source, head.incarnation, head.stream, head.first, number, (), 1_000_000_000 * (number + 1))
+        whose, at = (head.source, head.incarnation, head.stream, head.first), 1_000_000_000 * (number + 1)
+        published = Published(topic, *whose, number, (), at)
         for name, box in list(self.boxes.items()):
             if box.interest is not None and covers(box.interest.pattern, topic):
                 how = (number + 1, head.count, 0, head.flags, head.priority, head.ttl, b"", published)
