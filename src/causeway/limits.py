@@ -1,4 +1,4 @@
-"""Every bound of the system in one place, with its unit and its reason."""
+"""Every bound of the system in one place, with its unit and its reason; those of topics are in `topics.limits`."""
 
 from __future__ import annotations
 
