@@ -40,7 +40,7 @@ java:
 
 # Running --------------------------------------------------------------------------------------------------------
 .PHONY: run test bench soak
-run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class, a killed broker (ARGS=--keep leaves it running)
+run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 
 test: $(STAMP) java  ## Every test

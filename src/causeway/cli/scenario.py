@@ -73,7 +73,9 @@ class Scenario:
         self._began = 0.0
         self._sending = True
         self._applications = {
-            name: Correspondent(name, cluster.url, self._account, state / name if name == TRAVELLER else None)
+            name: Correspondent(
+                name, cluster.url, self._account, state / name if name == TRAVELLER else None, subscribes=True
+            )
             for name in APPLICATIONS
         }
 

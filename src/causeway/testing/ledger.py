@@ -22,9 +22,11 @@ class Kind(enum.StrEnum):
     EXPRESS = "express"
     RECOVERABLE = "recoverable"
     TRANSACTIONAL = "transactional"
+    PUBLISHED = "published"
+    """Transactional, on a topic to which its receiver has a durable subscription."""
 
 
-ORDERED: Final = frozenset({Kind.TRANSACTIONAL})
+ORDERED: Final = frozenset({Kind.TRANSACTIONAL, Kind.PUBLISHED})
 """Kinds whose messages arrive in the order they were sent."""
 VOLATILE: Final = frozenset({Kind.UNRELIABLE, Kind.EXPRESS})
 """Kinds that a killed owner may take with it."""

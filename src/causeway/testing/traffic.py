@@ -27,6 +27,7 @@ SERVICES: Final[dict[Kind, tuple[str, bool]]] = {
     Kind.EXPRESS: ("express", True),
     Kind.RECOVERABLE: ("recoverable", True),
     Kind.TRANSACTIONAL: ("transactional", True),
+    Kind.PUBLISHED: ("transactional", True),
 }
 """What the client calls each kind: its service, and whether it is acknowledged."""
 
@@ -68,14 +69,17 @@ class _Posted(msgspec.Struct, frozen=True, gc=False):
 class Correspondent:
     """One named application at work: `open`, `send` as often as wanted, `close`; all of it may be repeated."""
 
-    def __init__(self, name: str, url: str, account: Account, state: Path | None = None) -> None:
+    def __init__(
+        self, name: str, url: str, account: Account, state: Path | None = None, *, subscribes: bool = False
+    ) -> None:
         self.name = name
+        self._subscribes = subscribes
         self._url = url
         self._account = account
         self._state = state
         self._bus: Bus | None = None
-        self._feed: MessageFeed | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._feeds: list[MessageFeed] = []
+        self._reading: list[asyncio.Task[None]] = []
         self._posted: dict[tuple[Kind, str], asyncio.Queue[_Posted]] = {}
         self._collecting: list[asyncio.Task[None]] = []
         self._outstanding = 0
@@ -83,20 +87,22 @@ class Correspondent:
         self._room = asyncio.Event()
 
     async def open(self) -> None:
-        """Come online: connect, and read the own mailbox."""
+        """Come online: connect, and read the own mailbox and, if it subscribes, what is published for it."""
         self._bus = await connect(self._url, name=self.name, state=self._state, timeout=60.0).open()
-        self._feed = self._bus.receive()
-        self._reading = asyncio.create_task(self._read(self._feed), name=f"{self.name} reads")
+        self._feeds = [self._bus.receive()]
+        if self._subscribes:
+            self._feeds.append(self._bus.subscribe(topic_of(self.name), name="all", durable=True))
+            await self._feeds[-1].ready()
+        self._reading = [asyncio.create_task(self._read(feed), name=f"{self.name} reads") for feed in self._feeds]
 
     async def close(self) -> None:
         """Go offline by one's own will: wait for what was sent, acknowledge what was read, disconnect."""
         assert self._bus is not None
-        assert self._feed is not None
-        assert self._reading is not None
         await self.flush()
         self._closing = True
-        await self._feed.aclose()
-        await self._reading
+        for feed in self._feeds:
+            await feed.aclose()
+        await asyncio.gather(*self._reading)
         for task in self._collecting:
             task.cancel()
         await asyncio.gather(*self._collecting, return_exceptions=True)
@@ -134,8 +140,9 @@ class Correspondent:
 
     def check(self) -> None:
         """Raise what ended the reading, if anything did."""
-        if self._reading is not None and self._reading.done():
-            self._reading.result()
+        for reading in self._reading:
+            if reading.done():
+                reading.result()
 
     # Sending -------------------------------------------------------------------------------------------------------
     def _post(self, kind: Kind, dest: str, tempo: Tempo) -> None:
@@ -143,7 +150,10 @@ class Correspondent:
         service, reliable = SERVICES[kind]
         number, body = self._account.ledger.write(kind, self.name, dest, tempo.size)
         at = self._account.now()
-        receipt = self._bus.send_nowait(dest, body, service=service, reliable=reliable, timeout=tempo.timeout)
+        if kind is Kind.PUBLISHED:
+            receipt = self._bus.publish_nowait(topic_of(dest), body, service=service, timeout=tempo.timeout)
+        else:
+            receipt = self._bus.send_nowait(dest, body, service=service, reliable=reliable, timeout=tempo.timeout)
         if not reliable:
             return
         self._outstanding += 1
@@ -188,6 +198,11 @@ class Correspondent:
         except LocalProtocolError:
             if not self._closing:  # the loop was ended from outside, by ourselves
                 raise
+
+
+def topic_of(application: str) -> str:
+    """Where something is published for an application."""
+    return f"{application}/news"
 
 
 async def wait_delivered(account: Account, seconds_max: float) -> bool:
