@@ -18,11 +18,11 @@ def test_demo_holds_every_guarantee_and_leaves_nothing_behind(tmp_path: Path) ->
     assert result["holds"] is True, result["complaints"]
     assert done.returncode == 0, done.stderr
     classes = {line["kind"]: line for line in result["classes"]}
-    assert list(classes) == ["express-unreliable", "express", "recoverable", "transactional"]
+    assert list(classes) == ["express-unreliable", "express", "recoverable", "transactional", "published"]
     for kind, line in classes.items():
         assert line["sent"] > 100, kind
         assert (line["doubled"], line["lost"], line["disordered"]) == (0, 0, 0), kind
-    for kind in ("recoverable", "transactional"):
+    for kind in ("recoverable", "transactional", "published"):
         assert classes[kind]["acknowledged"] == classes[kind]["delivered"]
         assert classes[kind]["lost_allowed"] == 0
     assert len(result["applications"]) == 6

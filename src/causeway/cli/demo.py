@@ -107,7 +107,7 @@ def _show(out: Console, result: Result) -> None:
     out.print(_class_table(result.classes))
     out.print(_service_table(result))
     killed = result.killed
-    boxes = ", ".join(killed.mailboxes) or "no mailbox"
+    boxes = ", ".join(name for name in killed.mailboxes if "/" not in name) or "no mailbox"
     out.print(f"killed: {killed.name}, which had taken {killed.deposits} batches and owned {boxes}", soft_wrap=True)
     for complaint in result.complaints:
         out.print(f"[red]{complaint}[/red]")

@@ -42,6 +42,9 @@ class FakeFeed:
                 raise LocalProtocolError("the consumer is closed")
             yield FakeMessage(body)
 
+    async def ready(self) -> None:
+        return
+
     async def aclose(self) -> None:
         self._queue.put_nowait(None)
 
@@ -76,6 +79,12 @@ class FakeBus:
     def receive(self) -> FakeFeed:
         return FakeFeed(self._network.mailbox(self._name))
 
+    def subscribe(self, topic: str, **how: Any) -> FakeFeed:
+        return FakeFeed(self._network.mailbox(topic))
+
+    def publish_nowait(self, topic: str, body: bytes, **how: Any) -> FakeReceipt:
+        return self.send_nowait(topic, body, reliable=True, **how)
+
     def send_nowait(self, dest: str, body: bytes, **how: Any) -> FakeReceipt:
         network = self._network
         number = len(network.calls)
@@ -101,7 +110,7 @@ def _bursts(count: int) -> Callable[[], bool]:
 
 async def _correspond(tempo: Tempo, bursts: int = 4) -> Account:
     account = Account()
-    pair = [Correspondent(name, "causeway://any", account) for name in ("orders", "billing")]
+    pair = [Correspondent(name, "causeway://any", account, subscribes=True) for name in ("orders", "billing")]
     await asyncio.gather(*(one.open() for one in pair))
     await pair[0].send(["billing"], tempo, _bursts(bursts))
     await pair[0].flush()
@@ -111,13 +120,14 @@ async def _correspond(tempo: Tempo, bursts: int = 4) -> Account:
 
 
 async def test_traffic_over_a_good_network_holds(network: FakeNetwork) -> None:
-    account = await _correspond(Tempo(kinds=tuple(Kind), burst=2, interval=0.0), bursts=8)
+    account = await _correspond(Tempo(kinds=tuple(Kind), burst=2, interval=0.0), bursts=10)
     assert account.ledger.holds()
     assert {tally.kind: (tally.sent, tally.acknowledged, tally.delivered) for tally in account.ledger.tallies()} == {
         Kind.UNRELIABLE: (4, 0, 4),
         Kind.EXPRESS: (4, 4, 4),
         Kind.RECOVERABLE: (4, 4, 4),
         Kind.TRANSACTIONAL: (4, 4, 4),
+        Kind.PUBLISHED: (4, 4, 4),
     }
     services = {(call["service"], call["reliable"]) for call in network.calls}
     assert services == {("express", False), ("express", True), ("recoverable", True), ("transactional", True)}
