@@ -225,8 +225,11 @@ class Mailbox:
         return consumer.conn, Deliver(self.name, consumer.id, number, *whose, *how, published=deposit.published)
 
     def can_pass(self) -> bool:
-        """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk."""
-        free = not (self._intake.pending or self.is_item)
+        """Whether a consumer would take a message now, with nothing before it in memory, on its way or on disk.
+
+        Not while one holds what was stored: it is slow, and the sender would wait until this one is stored as well.
+        """
+        free = not (self._intake.pending or self._contents.count or self.is_item)
         return free and self.is_handed_over() and self.audience.takes_anything()
 
     def passing(self) -> Instant | None:
