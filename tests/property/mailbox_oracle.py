@@ -93,6 +93,8 @@ class Oracle:
         self.highest: dict[tuple[StreamKey, Holder | None], int] = {}
         """The last id of each ordered stream that was delivered for the first time in this life."""
         self.once_locked: set[int] = set()
+        self.again: set[int] = set()
+        """Held in this life by consumers that are gone."""
         self.buried = False
         """Whether stored messages ever went to the dead letters: their numbers are remembered."""
         self.acknowledged: set[Identity] = set()
@@ -127,6 +129,7 @@ class Oracle:
         self.on_their_way.clear()
         self.highest.clear()
         self.once_locked = self.memory.locked()
+        self.again = set()
 
     # Admission -------------------------------------------------------------------------------------------------
     def seen(self, key: StreamKey) -> set[int]:
@@ -207,9 +210,10 @@ class Oracle:
             assert message.identity == (head.source, head.stream, head.first + at)
             assert message.priority == head.priority
             assert message.deliveries == head.deliveries
-            assert not message.deliveries or head.flags & Flag.REDELIVERED
+            assert not (message.deliveries or number in self.again) or head.flags & Flag.REDELIVERED
             ordered = message.stream == TRANSACTIONAL and not message.ready
-            if ordered and not message.deliveries and number not in self.once_locked:
+            first_time = not message.deliveries and number not in self.again
+            if ordered and first_time and number not in self.once_locked:
                 key = (message.source, message.stream)
                 for reader in (holder,) if self.divided else (holder, None):
                     assert message.id > self.highest.get((key, reader), 0), "an ordered stream is out of order"
@@ -250,6 +254,11 @@ class Oracle:
         self.passing = {
             at: entry for at, entry in self.passing.items() if any(n in self.memory.messages for n in entry[2])
         }
+
+    def come_back(self, number: int) -> None:
+        """Its consumer is gone: it will come again, and nothing is counted."""
+        self.held.pop(number, None)
+        self.again.add(number)
 
     def count_return(self, number: int, deliveries_max: int) -> bool:
         """A message comes back; whether that condemns it."""

@@ -90,7 +90,7 @@ class MailboxMachine(Senders):
         before, numbers = len(self.room.operations), self.oracle.holds(holder)
         self.room.append(self.room.mailbox.detach(*holder))
         for number in numbers:
-            self.oracle.count_return(number, 0)
+            self.oracle.come_back(number)
         self.oracle.leave(holder)
         self.operate(before, self.oracle.record(numbers))
 

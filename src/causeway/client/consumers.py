@@ -376,10 +376,14 @@ class MailReaders:
         mailbox = consumer.mailbox
         if consumer.ends and not any(other.mailbox == mailbox for other in self._all.values()):
             self.ended.append(mailbox)
-            for key in self._streams.pop(mailbox, {}):
-                self.touched.pop((mailbox, key), None)
-                if self.keeping:
-                    self.forgotten.append((mailbox, key))
+            self.forget_mailbox(mailbox)
+
+    def forget_mailbox(self, mailbox: str) -> None:
+        """It has ended: what was accepted of it will never come again."""
+        for key in self._streams.pop(mailbox, {}):
+            self.touched.pop((mailbox, key), None)
+            if self.keeping:
+                self.forgotten.append((mailbox, key))
 
     def _forget(self, consumer: MailReader) -> None:
         for lot in (*consumer.queue, *consumer.held.values()):

@@ -168,8 +168,8 @@ class Errands:
             if errand.answered and moved.code in ONE_REQUEST:
                 continue  # said to another one that asked for the same mailbox over the same link
             here = link.peer is not None and moved.peer is not None and moved.peer.id == link.peer.id
-            if errand.answered and (here or moved.code in ONE_REQUEST):
-                continue  # said to somebody who asked where it is: here, as we know; or who was refused
+            if errand.answered and here:
+                continue  # said to somebody who asked where it is: here, as we know
             errand.moves = 0 if errand.answered else errand.moves + 1
             self._withdraw(turn, errand)
             if moved.detail:

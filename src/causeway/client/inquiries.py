@@ -179,9 +179,23 @@ class FindInquiry(Inquiry):
 
 
 class EndInquiry(Inquiry):
-    """Let a subscription or a private mailbox end, with all that is in it: `result` is True."""
+    """Let a subscription or a private mailbox end, with all that is in it: `result` says whether there was one."""
 
-    __slots__ = ()
+    __slots__ = ("repeated",)
+
+    def __init__(self, number: int, mailbox: str) -> None:
+        super().__init__(number, mailbox)
+        self.repeated = False
+        """Whether it may have ended before, without our hearing of it."""
+
+    def repeat(self, turn: Turn, link: Uplink) -> None:
+        """Nobody answered; perhaps the answer was lost."""
+        self.repeated = True
+        self.ask(turn, link)
+
+    def on_lost(self, turn: Turn) -> None:
+        """Perhaps the answer with it."""
+        self.repeated = True
 
     def is_final(self, turn: Turn, refusal: Moved) -> bool:
         """The owner knows better, or there is nothing to end."""
@@ -194,5 +208,5 @@ class EndInquiry(Inquiry):
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """It has ended."""
         assert isinstance(head, MailboxEnded)
-        self.result = True
+        self.result = head.existed or self.repeated
         return True

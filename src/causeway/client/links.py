@@ -230,7 +230,9 @@ class Uplinks:
             return
         self.learn((welcome.peer, *welcome.others))
         if welcome.version != PROTOCOL_VERSION:
-            self.fatal = Refused(Code.BAD_VERSION, f"the broker speaks {welcome.version}, we speak {PROTOCOL_VERSION}")
+            detail = f"the broker speaks {welcome.version}, we speak {PROTOCOL_VERSION}"
+            self._fail(Refused(Code.BAD_VERSION, detail))
+            self.break_off(turn, link, detail)
             return
         if not welcome.ready:
             self.break_off(turn, link, f"broker {welcome.peer.name} is still joining")
@@ -246,9 +248,14 @@ class Uplinks:
         if self.home is None:
             self._become_home(link)
 
+    def _fail(self, error: CausewayError) -> None:
+        """No broker takes us as we are; unless one does, and this is another one's opinion."""
+        if self.home is None:
+            self.fatal = error
+
     def _on_goodbye(self, turn: Turn, link: Uplink, goodbye: Goodbye) -> None:
         if goodbye.code in FATAL_CODES:
-            self.fatal = Refused(Code.of(goodbye.code), goodbye.detail)
+            self._fail(Refused(Code.of(goodbye.code), goodbye.detail))
         link.crowded = goodbye.code == Code.OVERLOADED
         if goodbye.others:
             # It has no room, and knows who has: those first, in an order of our own (others are refused there too).

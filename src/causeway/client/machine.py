@@ -380,6 +380,8 @@ class SessionMachine:
         self._timers.cancel(inquiry.number)
         inquiry.done = True
         inquiry.error = error
+        if isinstance(inquiry, EndInquiry) and not any(one.mailbox == inquiry.mailbox for one in self._consumers.all()):
+            self._consumers.forget_mailbox(inquiry.mailbox)
         self._outcomes.append(InquiryDone(inquiry))
 
     # The end ---------------------------------------------------------------------------------------------------

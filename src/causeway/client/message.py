@@ -68,6 +68,10 @@ class MessageId(msgspec.Struct, frozen=True, order=True):
         return parsed
 
 
+_VALUES: Final = (str, int, float, bytes)
+"""What a header holds; bool is an int."""
+
+
 def check_headers(headers: Headers) -> None:
     """Refuse header names that are not the application's to use."""
     for name in headers:
@@ -75,13 +79,16 @@ def check_headers(headers: Headers) -> None:
             raise ConfigError("headers", name, "header names must be str")
         if name.startswith("~") and name not in SETTABLE:
             raise ConfigError("headers", name, "names that begin with '~' are reserved; choose another name")
+        value = headers[name]
+        if value is not None and not isinstance(value, _VALUES):
+            raise ConfigError(f"headers[{name!r}]", value, "must be str, int, float, bool, bytes or None")
 
 
 def with_headers(headers: Headers, payload: bytes) -> bytes:
     """One message with its header block."""
     try:
         block = _encode(dict(headers))
-    except (TypeError, OverflowError, msgspec.MsgspecError) as error:
+    except (TypeError, OverflowError, UnicodeEncodeError, msgspec.MsgspecError) as error:
         remedy = f"values must be str, int, float, bool, bytes or None ({error})"
         raise ConfigError("headers", headers, remedy) from None
     if len(block) > HEADERS_BYTES_MAX:

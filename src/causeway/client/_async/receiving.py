@@ -21,7 +21,7 @@ from causeway.client.subscriptions import (
     history_mailbox,
     start_of,
 )
-from causeway.errors import ConfigError
+from causeway.errors import Code, ConfigError, Refused
 from causeway.topics import Naming, temporary_prefix, temporary_topic
 
 
@@ -115,7 +115,7 @@ class BusReceiving(BusBase):
 
         Args:
             name: of a durable or shared subscription, by which it is found again.
-            durable: it goes on without its application, until `unsubscribe`; otherwise it ends with its last consumer.
+            durable: it goes on without its application, until `unsubscribe`; otherwise it ends with its last consumer, or soon after.
             shared: consumers of this name, in whatever applications, share its messages; otherwise it has one.
             selector: only messages whose headers it matches.
             no_local: nothing that this bus published.
@@ -123,7 +123,7 @@ class BusReceiving(BusBase):
             bytes_max: bound of that store; None for the brokers' own.
             retained: begin with the last retained message of each topic.
             start: begin with what a history keeps (see `keep_history`): `earliest`, a message's `offset`, or a time.
-                Of a durable subscription only the first time: whoever comes back to it finds what it has not read.
+                Of a durable subscription only when it begins; what is not read of the past then is not kept for it.
             prefetch, auto_ack: as of `consumer`.
         """
         engine, session = self._engine, self._engine.session
@@ -193,7 +193,9 @@ class BusReceiving(BusBase):
 
     async def unsubscribe(self, name: str, *, shared: bool = False, timeout: float | None = None) -> None:
         """End a durable subscription of this application (or a shared one), with all that nobody has read."""
-        await self._end(durable_mailbox(self.name, name, shared=shared), timeout)
+        if not await self._end(durable_mailbox(self.name, name, shared=shared), timeout):
+            how = "shared" if shared else f"of {self.name!r}"
+            raise Refused(Code.NO_MAILBOX, f"name={name!r}: there is no durable subscription {how} with this name")
 
     async def keep_history(
         self, pattern: str, *, seconds: float, bytes_max: int | None = None, timeout: float | None = None
@@ -217,7 +219,8 @@ class BusReceiving(BusBase):
 
     async def forget_history(self, pattern: str, *, timeout: float | None = None) -> None:
         """End the history of this very pattern, with all it holds."""
-        await self._end(history_mailbox(self._pattern(pattern)), timeout)
+        if not await self._end(history_mailbox(self._pattern(pattern)), timeout):
+            raise Refused(Code.NO_MAILBOX, f"pattern={pattern!r}: nobody keeps a history of this very pattern")
 
     # Temporary destinations ------------------------------------------------------------------------------------
     async def temporary_mailbox(self, *, prefetch: int = 1024, timeout: float | None = None) -> str:
@@ -236,6 +239,8 @@ class BusReceiving(BusBase):
         try:
             await keeper.ready(timeout)
         except BaseException:
+            with engine.lock:
+                self._temporary.pop(mailbox, None)
             keeper.release()
             raise
         return mailbox
@@ -261,12 +266,13 @@ class BusReceiving(BusBase):
     def _pattern(self, text: str) -> str:
         return check_pattern(text, self._naming, temporary_prefix(self.name, self._engine.session.incarnation))
 
-    async def _end(self, mailbox: str, timeout: float | None) -> None:
+    async def _end(self, mailbox: str, timeout: float | None) -> bool:
+        """Whether there was something to end."""
         engine = self._engine
         with engine.lock:
             engine.check()
             inquiry = engine.session.end_mailbox(mailbox, timeout=wait_of(timeout))
-        await self._answer(inquiry)
+        return bool(await self._answer(inquiry))
 
     async def _end_private(self, seconds: float) -> None:
         """Nobody needs the mailboxes of this life any more: end them, if their owners answer soon."""

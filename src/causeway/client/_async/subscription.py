@@ -54,11 +54,11 @@ class Subscription(MailboxConsumer):
         """
         await super().ready(timeout)
         if self._replay is not None and not self._begun:
-            self._begun = True
             if self._reader.fresh or not is_named_subscription(self._reader.mailbox):
                 self._replay.begin(self._reader.numbers, self._reader.history)
             else:
                 self._replay = None  # it goes on where an earlier life of it was
+            self._begun = True
 
     async def get(self, timeout: float | None = None) -> Message:
         """The next message. Raises DeadlineExceeded after `timeout` seconds without one."""

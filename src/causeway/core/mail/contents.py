@@ -227,16 +227,22 @@ class Contents:
         consumer.held[part.batch.rank << 32 | part.start] = part  # part.key
 
     def give_back(self, part: BatchPart, deliveries_max: int, tally: Tally) -> None:
-        """A consumer does not want its part, or is gone (deliveries_max 0: nothing is condemned)."""
+        """A consumer does not want its part; that is counted, and too often is the end of it.
+
+        Or (deliveries_max 0) the consumer is gone: then most of what it held was never seen, and nothing is counted.
+        """
         self._unhold(part)
-        part.deliveries += 1
+        if deliveries_max:
+            part.deliveries += 1
+            tally.touched[part.batch.rank] = part.batch
+        else:
+            part.batch.redelivered = True
         if part.state == HELD:
             if 0 < deliveries_max <= part.deliveries:
                 part.state = DEAD
                 self.graves.condemned += part.count
             else:
                 self._make_ready(part)
-        tally.touched[part.batch.rank] = part.batch
 
     def lock(self, first: int, last: int) -> list[Span]:
         """Reserve messages for a transaction; their numbers as the rows know them."""

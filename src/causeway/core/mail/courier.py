@@ -233,7 +233,7 @@ class MailCourier:
             # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
             turn.send(event.conn, Moved(head.source, None, code, detail))
         elif isinstance(event, ClientMessage) and isinstance(head, EndMailbox) and code == Code.NO_MAILBOX:
-            turn.send(event.conn, MailboxEnded(head.mailbox, head.token))
+            turn.send(event.conn, MailboxEnded(head.mailbox, head.token, False))
         elif isinstance(event, ClientMessage) and isinstance(head, ASKED):
             turn.send(event.conn, Moved(head.mailbox, None, code, detail))
 

@@ -254,7 +254,7 @@ class Mailbox:
         self._selection.follow(self.audience.selectors)
 
     def detach(self, conn: int, consumer: int) -> list[Write]:
-        """A consumer is gone: what it held goes back to its place, and counts as given back."""
+        """A consumer is gone: what it held goes back to its place."""
         self._flights.land()
         found = self.audience.remove(conn, consumer)
         tally = Tally()

@@ -135,6 +135,8 @@ class MailboxEnded(msgspec.Struct, frozen=True, array_like=True, tag=106):
 
     mailbox: str
     token: int
+    existed: bool = True
+    """False when there was nothing to end."""
 
 
 TopicMessage = Register | Registered | AskInterest | Summary | SummaryHeld | EndMailbox | MailboxEnded

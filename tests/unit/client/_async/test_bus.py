@@ -185,7 +185,7 @@ async def test_delivery_is_confirmed_when_the_receiver_has_settled(broker: FakeB
         ("dest", {"dest": "d" * 10_000}),
         ("reliable", {"reliable": False, "service": "transactional"}),
         ("headers", {"headers": {"~x": 1}}),
-        ("headers", {"headers": {"x": object()}}),
+        ("headers['x']", {"headers": {"x": object()}}),
         ("body", {"body": 7}),
         ("body", {"body": bytes(9 << 20)}),
         ("timeout", {"timeout": 0}),

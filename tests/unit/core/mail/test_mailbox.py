@@ -244,7 +244,7 @@ def test_only_the_holder_can_give_back() -> None:
     assert [(conn, head.first) for conn, head in room.pump_to()] == [(4, 1), (4, 2)]
 
 
-def test_vanished_consumer_counts_as_a_return_and_the_count_survives() -> None:
+def test_what_a_vanished_consumer_held_comes_again_and_is_not_counted() -> None:
     room = Postroom()
     room.attach(credit=2)
     room.stored(1, 3)
@@ -253,7 +253,9 @@ def test_vanished_consumer_counts_as_a_return_and_the_count_survives() -> None:
     room.commit()
     room.crash()
     room.attach()
-    assert [(head.first, head.count, head.deliveries) for head in room.pump()] == [(1, 2, 1), (3, 1, 0)]
+    (head,) = room.pump()
+    assert (head.first, head.count, head.deliveries) == (1, 3, 0)
+    assert head.flags & Flag.REDELIVERED
 
 
 def test_detaching_who_never_attached_changes_nothing() -> None:
@@ -287,8 +289,8 @@ def test_message_given_back_too_often_is_condemned_and_reserved_until_it_is_buri
     assert {key[:1] for key in room.rows} == {b"s", b"u"}
 
 
-def test_vanishing_alone_condemns_nothing() -> None:
-    room = Postroom(deliveries_max=1)
+def test_vanishing_condemns_nothing_and_does_not_count() -> None:
+    room = Postroom(deliveries_max=2)
     seq = room.stored(1)
     for _ in range(3):
         room.attach()
@@ -296,8 +298,9 @@ def test_vanishing_alone_condemns_nothing() -> None:
         room.detach()
     room.attach()
     (head,) = room.pump()
-    assert head.deliveries == 3
-    assert len(room.give_back((seq, seq)).dead) == 1
+    assert head.deliveries == 0
+    assert head.flags & Flag.REDELIVERED
+    assert room.give_back((seq, seq)).dead == []
 
 
 def test_condemned_volatile_message_is_reported_when_buried() -> None:
