@@ -114,7 +114,7 @@ class BusReceiving(BusBase):
 
         Args:
             name: of a durable or shared subscription, by which it is found again.
-            durable: it goes on without its application, until `unsubscribe`; otherwise it ends with its last consumer, or soon after.
+            durable: it goes on without its application, until `unsubscribe`; otherwise it ends with its last consumer.
             shared: consumers of this name, in whatever applications, share its messages; otherwise it has one.
             selector: only messages whose headers it matches.
             no_local: nothing that this bus published.
