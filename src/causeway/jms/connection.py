@@ -19,6 +19,7 @@ from causeway.jms.errors import (
     InvalidClientIDException,
     InvalidDestinationException,
     JMSException,
+    do_all,
     jms_error,
     translated,
 )
@@ -104,11 +105,10 @@ class Connection:
         self._check_outside()
         self._closed = True
         self.gate.end()
-        for session in list(self._sessions):
-            session.close()
-        if self._bus is not None:
-            with translated():
-                self._bus.close()
+        do_all(
+            *(session.close for session in self._sessions),
+            *([] if self._bus is None else [self._bus.close]),
+        )
 
     def __enter__(self) -> Connection:
         self._opened()
@@ -219,7 +219,7 @@ class Connection:
         """Who is called."""
         return self._failure_listener
 
-    def report(self, error: Exception) -> None:
+    def report(self, error: BaseException) -> None:
         """A failure that no call can report."""
         if isinstance(error, CausewayError):
             shown = jms_error(error)

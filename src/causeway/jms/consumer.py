@@ -1,6 +1,6 @@
 """JMS consumers: receive, and message listeners with a thread for each.
 
-Owns: one consumer of the client, and the message that was fetched while the connection is stopped. What becomes of a
+Owns: one consumer of the client at a time, and the messages that were fetched and not handed out. What becomes of a
 message afterwards is the session's.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from causeway import sync
 from causeway.errors import CausewayError, LocalProtocolError
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 ATTACH_SECONDS_MAX = 30.0
 """How long a broker may take to serve a new consumer."""
+LOOK_SECONDS_MAX = 0.1
+"""How long a reader waits for the client before it looks whether it is still wanted. A consumer that was closed with
+unsettled messages, or has lost its listener, goes on below, so that nothing there would wake its reader."""
 
 
 class MessageListener(Protocol):
@@ -32,6 +36,13 @@ class MessageListener(Protocol):
 
 
 Listener = MessageListener | Callable[[Message], None]
+
+
+class Fetched(NamedTuple):
+    """A message, and the consumer of the client it was read from: with that one it goes back."""
+
+    source: sync.MailboxConsumer
+    native: sync.Message
 
 
 class MessageConsumer:
@@ -58,8 +69,13 @@ class MessageConsumer:
         self.subscription = subscription
         """The name of a durable subscription."""
         self._closed = False
-        self._held: sync.Message | None = None
-        """Fetched, and not handed out because the connection was stopped."""
+        self._changed = threading.Condition()
+        """Guards `_closed`, `_native`, `_replacing` and `_held`; nobody waits for a broker in it."""
+        self._replacing = False
+        """Whether `_native` is being closed for the sake of another one."""
+        self._held: deque[Fetched] = deque()
+        """Fetched, and not handed out because the connection was stopped, the listener taken away, or the body not
+        readable: at most one for each thread that reads, hence two."""
         self._listener: Listener | None = None
         self._thread: threading.Thread | None = None
         self._native = self._attached()
@@ -75,61 +91,112 @@ class MessageConsumer:
         return self._receive(0.0)
 
     def receive_body(self, timeout: int = 0) -> object:
-        """The body of the next message, as `receive`; None if there is none. For messages that have one."""
-        message = self.receive(timeout)
-        return None if message is None else message.get_body()
+        """The body of the next message, as `receive`; None if there is none. For messages that have one.
+
+        Raises MessageFormatException when it cannot be read; without a transaction or CLIENT_ACKNOWLEDGE the message
+        is still the next one then.
+        """
+        return self._receive_body(timeout / 1000 if timeout else None)
 
     def receive_body_no_wait(self) -> object:
         """The body of the next message if one is here already."""
-        message = self.receive_no_wait()
-        return None if message is None else message.get_body()
+        return self._receive_body(0.0)
 
     def _receive(self, seconds: float | None) -> Message | None:
+        fetched = self._fetch_to_receive(seconds)
+        if fetched is None:
+            return None
+        message = self._session.show(fetched.native)
+        self._session.hand_out(self, fetched.native)
+        return message
+
+    def _receive_body(self, seconds: float | None) -> object:
+        fetched = self._fetch_to_receive(seconds)
+        if fetched is None:
+            return None
+        message = self._session.show(fetched.native)
+        try:
+            body = message.get_body()
+        except BaseException:
+            if self._session.keeps:
+                self._session.hand_out(self, fetched.native)  # it comes again after a rollback or recover
+            else:
+                self._put_back(fetched)
+            raise
+        self._session.hand_out(self, fetched.native)
+        return body
+
+    def _fetch_to_receive(self, seconds: float | None) -> Fetched | None:
         self._check_open()
         self._session.check_receive(self)
-        native = self._fetch(seconds)
-        return None if native is None else self._session.hand_out(self, native)
+        return self._fetch(seconds, lambda: not self._closed)
 
-    def _fetch(self, seconds: float | None) -> sync.Message | None:
-        """The next message once the connection is started; None if there is none in time or we are closed."""
+    def _fetch(self, seconds: float | None, wanted: Callable[[], bool]) -> Fetched | None:
+        """The next message once the connection is started; None if there is none in time or nobody wants it."""
         end = None if seconds is None else time.monotonic() + seconds
-        while not self._closed:
-            if self._held is None:
-                found = self._fetch_any(self._native, _left(end))
+        while wanted():
+            if not self._held:
+                last = _left(end)
+                found = self._fetch_any(LOOK_SECONDS_MAX if last is None else min(last, LOOK_SECONDS_MAX))
                 if found is None:
-                    continue  # the session gave everything back: look at the new consumer
-                if not found:
-                    return None
-                self._held = found[0]
-            if not self._session.gate.wait(_left(end), lambda: not self._closed):
+                    if end is not None and time.monotonic() >= end:
+                        return None
+                    continue
+                with self._changed:
+                    self._held.append(found)
+            if not self._session.gate.wait(_left(end), wanted):
                 return None
-            native, self._held = self._held, None
-            if native is not None:
-                return native
+            fetched = self._take_held(wanted)
+            if fetched is not None:
+                return fetched
         return None
 
-    def _fetch_any(self, source: sync.MailboxConsumer, seconds: float | None) -> list[sync.Message] | None:
-        """At most one message; None if the source was replaced meanwhile."""
+    def _put_back(self, fetched: Fetched) -> None:
+        """It was taken, and is the next one all the same: what is held was fetched later."""
+        with self._changed:
+            self._held.appendleft(fetched)
+
+    def _take_held(self, wanted: Callable[[], bool]) -> Fetched | None:
+        with self._changed:
+            while self._held and wanted():
+                fetched = self._held.popleft()
+                if fetched.source is self._native and not self._replacing:
+                    return fetched
+        return None
+
+    def _fetch_any(self, seconds: float) -> Fetched | None:
+        """At most one message of the consumer that is there now; None also if it is replaced meanwhile."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: not self._replacing, seconds):
+                return None
+            source = self._native
         try:
-            return source.get_batch(1, seconds)
+            found = source.get_batch(1, seconds)
         except LocalProtocolError as error:
-            if self._closed:
-                return []
-            if source is self._native:
-                raise jms_error(error) from error
-            return None
+            with self._changed:
+                if self._closed or self._replacing or source is not self._native:
+                    return None
+            raise jms_error(error) from error
         except CausewayError as error:
             raise jms_error(error) from error
+        return Fetched(source, found[0]) if found else None
 
     # Listening -------------------------------------------------------------------------------------------------
     def set_message_listener(self, listener: Listener | None) -> None:
-        """Call it with every message, in a thread of its own, while the connection is started; None ends that."""
+        """Call it with every message, in a thread of its own, while the connection is started; None ends that, after
+        the listener's current call."""
         self._check_open()
         with self._session.calling:
             self._listener = listener
-            if listener is not None and self._thread is None:
+            thread = self._thread
+            if listener is not None and thread is None:
                 self._thread = threading.Thread(target=self._listen, name=f"jms-{self._destination}", daemon=True)
                 self._thread.start()
+        if listener is None and thread is not None and not self._session.is_telling:
+            # A listener of the session cannot wait: the thread may wait for it to return.
+            self._session.gate.interrupt()
+            while thread.is_alive() and self._listener is None:
+                thread.join(LOOK_SECONDS_MAX)
 
     def get_message_listener(self) -> Listener | None:
         """Who is called."""
@@ -138,56 +205,76 @@ class MessageConsumer:
     def _listen(self) -> None:
         try:
             while self._goes_on():
-                source = self._native
-                native = self._fetch(None)
-                if native is not None:
-                    self._tell(source, native)
+                fetched = self._fetch(None, self._listens)
+                if fetched is not None:
+                    self._tell(fetched)
         except CausewayError as error:
-            self._thread = None
             self._session.failed(error)
+        except SystemExit:
+            return  # of a listener, and reported: it ends this thread and nothing else
+        finally:
+            with self._session.calling:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+
+    def _listens(self) -> bool:
+        return self._listener is not None and not self._closed
 
     def _goes_on(self) -> bool:
         with self._session.calling:
-            if self._listener is None or self._closed:
-                self._thread = None
+            if not self._listens():
+                self._thread = None  # from here on another listener gets another thread
             return self._thread is not None
 
-    def _tell(self, source: sync.MailboxConsumer, native: sync.Message) -> None:
+    def _tell(self, fetched: Fetched) -> None:
         """Call the listener, or keep the message if the connection was stopped before we could."""
         with self._session.calling:
-            if self._closed or source is not self._native:
+            if self._closed or fetched.source is not self._native:
                 return  # given back meanwhile: it comes again
             if not self._session.gate.is_open or self._listener is None:
-                self._held = native
+                self._put_back(fetched)
             else:
-                self._session.tell(self, native, _call_of(self._listener))
+                self._session.tell(self, fetched.native, _call_of(self._listener))
 
     # Life ------------------------------------------------------------------------------------------------------
     def begin_again(self) -> None:
         """Whatever was fetched and not handed out goes back to its place: what was given back comes before it."""
         if self._closed or not self._lasting:
             return
-        old, self._held = self._native, None
-        with translated():
-            old.close()
-            self._native = self._attach()
+        with self._changed:
+            self._replacing = True  # who reads is woken by the end of the old one, and waits for the new one
+            self._held.clear()
+            old = self._native
+        new = old
+        try:
+            with translated():
+                old.close()
+                new = self._attach()
+        finally:
+            with self._changed:
+                self._native, self._replacing = new, False
+                self._changed.notify_all()
 
     def close(self) -> None:
         """End, after the listener's current call; idempotent. What was received and not acknowledged stays with the
         session until it commits, rolls back or recovers."""
         if self._closed:
             return
-        self._closed = True
-        self._session.gate.interrupt()
+        self._stop_reading()
         with self._session.calling:
             self._session.forget(self)
 
     def end(self) -> None:
         """Leave the destination: the session holds nothing of it any more."""
-        self._closed = True
-        self._session.gate.interrupt()
+        self._stop_reading()
         with translated():
             self._native.close()
+
+    def _stop_reading(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._session.gate.interrupt()
 
     def __enter__(self) -> MessageConsumer:
         return self

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from causeway.jms.connection import Connection, FailureListener
 from causeway.jms.consumer import MessageConsumer
 from causeway.jms.destinations import Destination
+from causeway.jms.errors import do_all
 from causeway.jms.message import Message
 from causeway.jms.producer import MessageProducer
 from causeway.jms.session import AnySession
@@ -174,7 +175,9 @@ class JMSContext(AnySession):
 
     def close(self) -> None:
         """End, and the connection with its last context; idempotent."""
-        super().close()
+        do_all(super().close, self._close_unused)
+
+    def _close_unused(self) -> None:
         if not self._connection.in_use:
             self._connection.close()
 

@@ -17,7 +17,7 @@ Each is raised `from` the error of Causeway that it stands for, if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from causeway.errors import (
@@ -133,3 +133,16 @@ def translated() -> Iterator[None]:
         raise
     except CausewayError as error:
         raise jms_error(error) from error
+
+
+def do_all(*steps: Callable[[], object]) -> None:
+    """Do every step, even after one that fails, and raise what the first failure was, as JMS calls it."""
+    first: BaseException | None = None
+    for step in steps:
+        try:
+            step()
+        except BaseException as error:
+            first = first or error
+    if first is not None:
+        with translated():
+            raise first

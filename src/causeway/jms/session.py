@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from causeway import sync
@@ -22,6 +23,7 @@ from causeway.jms.errors import (
     JMSException,
     ResourceAllocationException,
     TransactionRolledBackException,
+    do_all,
     jms_error,
     translated,
 )
@@ -52,7 +54,8 @@ class AnySession(Creation):
             raise JMSException(f"session_mode={mode!r}: give {known}")
         super().__init__(connection)
         self._mode = mode
-        self._keeps = mode in (self.SESSION_TRANSACTED, self.CLIENT_ACKNOWLEDGE)
+        self.keeps = mode in (self.SESSION_TRANSACTED, self.CLIENT_ACKNOWLEDGE)
+        """Whether the application says when it is done with what it received."""
         self._consumers: list[MessageConsumer] = []
         self._unsettled: list[tuple[MessageConsumer, sync.Message]] = []
         self._transaction: sync.Transaction | None = None
@@ -142,25 +145,34 @@ class AnySession(Creation):
         """Whether a consumer may wait for a message: nobody listens, and there is room for one more."""
         if any(other.get_message_listener() is not None for other in self._consumers):
             raise IllegalStateException("the session has a message listener: receive in another session")
-        prefetch = self._connection.prefetch
-        if len(self._unsettled) < prefetch:
-            return
-        held = sum(1 for owner, _ in self._unsettled if owner is consumer)
-        if held >= prefetch:
-            how = "commit" if self.get_transacted() else "acknowledge"
-            raise ResourceAllocationException(
-                f"{held} messages are received and not acknowledged: {how} them, or connect with a higher prefetch"
-            )
+        if self._count_of(consumer) >= self._connection.prefetch:
+            raise self._full()
 
-    def hand_out(self, consumer: MessageConsumer, native: sync.Message) -> Message:
-        """A received message for the application, settled as the mode says. One that cannot be shown goes back."""
-        message = self._shown(native)
-        if self._keeps:
+    def _report_full(self, consumer: MessageConsumer) -> None:
+        """A listener that gets no more messages for now hears why, once: with the message that is one too many."""
+        if self._count_of(consumer) == self._connection.prefetch:
+            self._connection.report(self._full())
+
+    def _count_of(self, consumer: MessageConsumer) -> int:
+        """How many unsettled messages are a consumer's; 0 where that cannot matter."""
+        if len(self._unsettled) < self._connection.prefetch:
+            return 0
+        return sum(1 for owner, _ in self._unsettled if owner is consumer)
+
+    def _full(self) -> ResourceAllocationException:
+        how = "commit" if self.get_transacted() else "acknowledge"
+        return ResourceAllocationException(
+            f"{self._connection.prefetch} messages are received and not acknowledged: {how} them, or connect with a "
+            "higher prefetch"
+        )
+
+    def hand_out(self, consumer: MessageConsumer, native: sync.Message) -> None:
+        """The application gets a message: it is settled as the mode says."""
+        if self.keeps:
             self._unsettled.append((consumer, native))
         else:
             with translated():
                 native.ack()
-        return message
 
     def tell(self, consumer: MessageConsumer, native: sync.Message, listener: Callable[[Message], None]) -> None:
         """Call a listener. If it raises, the message comes again unless the application says when it is done."""
@@ -168,26 +180,31 @@ class AnySession(Creation):
         done = False
         self._teller = threading.get_ident()
         try:
-            message = self._shown(native)
+            message = self.show(native)
             self._unsettled.append(entry)
             listener(message)
             done = True
-        except Exception as error:
+        except BaseException as error:
             self._connection.report(error)
+            if not isinstance(error, Exception):
+                raise  # it ends the thread
         finally:
             self._teller = None
-        # It may have recovered, hence given the message back, or closed the consumer, which ends now.
-        if not self._keeps and entry in self._unsettled:
-            self._unsettled.remove(entry)
-            (native.ack if done else native.nack)()
-        self._end_closed()
+            # It may have recovered, hence given the message back, or closed the consumer, which ends now.
+            if not self.keeps and entry in self._unsettled:
+                self._unsettled.remove(entry)
+                (native.ack if done else native.nack)()
+            self._end_closed()
+        if self.keeps and entry in self._unsettled:
+            self._report_full(consumer)
 
     @property
     def is_telling(self) -> bool:
         """Whether this thread is in a listener of this session."""
         return self._teller == threading.get_ident()
 
-    def _shown(self, native: sync.Message) -> Message:
+    def show(self, native: sync.Message) -> Message:
+        """A delivered message as the application sees it. One that cannot be shown goes back."""
         try:
             message = mapping.received(native, objects=self._connection.objects)
         except CausewayError as error:
@@ -269,13 +286,12 @@ class AnySession(Creation):
         self.gate.interrupt()
         with self.calling:
             transaction, self._transaction = self._transaction, None
-            with translated():
-                if transaction is not None:
-                    transaction.rollback()
             self._unsettled = []
-            for consumer in list(self._consumers):
-                self._drop(consumer)
-        self._connection.forget(self)
+            do_all(
+                *([] if transaction is None else [transaction.rollback]),
+                *(partial(self._drop, consumer) for consumer in self._consumers),
+                partial(self._connection.forget, self),
+            )
 
     def _as_session(self) -> AnySession:
         return self
