@@ -81,6 +81,19 @@ class Membership:
             return
         self._install(turn, head.group, head.config, mine, head.base)
 
+    def take_up(self, turn: Turn, key: Key, config: Config) -> None:
+        """Be the member that a configuration from elsewhere calls us.
+
+        If we owned it from its birth and our storage was lost since, perhaps nobody else has heard of it.
+        """
+        r = self._r
+        self.on_chosen(turn, r.me, Chosen(key, config))
+        if key not in r.groups and config.owner == r.me.id and config.born == config.epoch:
+            for member in config.members:
+                if member.peer.id != r.me.id:
+                    r.send(turn, member.peer.id, Chosen(key, config))
+                    r.send(turn, member.peer.id, NotMember(key, config.epoch, r.token_for(key)))
+
     def on_outdated(self, turn: Turn, peer: Peer, head: Outdated) -> None:
         """Somebody knows a later epoch."""
         self.on_chosen(turn, peer, Chosen(head.group, head.config))

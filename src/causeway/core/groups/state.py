@@ -221,6 +221,7 @@ def described(group: Group, *, serving: bool, blocked: str | None, lost: int) ->
 _encode = msgspec.msgpack.encode
 _meta_decoder = msgspec.msgpack.Decoder(Meta)
 _position_decoder: msgspec.msgpack.Decoder[tuple[int, int]] = msgspec.msgpack.Decoder(tuple[int, int])
+_left_decoder: msgspec.msgpack.Decoder[tuple[int, ...]] = msgspec.msgpack.Decoder(tuple[int, ...])
 
 
 def meta_row(group: Group) -> Put:
@@ -235,13 +236,20 @@ def position_row(key: Key, position: Position) -> Put:
 
 def forget_rows(key: Key, config: Config) -> list[Write]:
     """Forget a group and its rows, but not that it went on without us in that epoch."""
-    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode((config.born, config.epoch)))
+    how = (config.born, config.epoch) if config.members else (config.born, config.epoch, 1)
+    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode(how))
     return [Delete(LOCAL, b"g" + key), Delete(LOCAL, b"p" + key), Delete(key, b"", END), left]
 
 
 def decode_meta(value: bytes) -> Meta:
     """Meta from its row."""
     return _meta_decoder.decode(value)
+
+
+def decode_left(value: bytes) -> tuple[Position, bool]:
+    """In which epoch a group went on without us, and whether without anybody."""
+    born, epoch, *ended = _left_decoder.decode(value)
+    return (born, epoch), bool(ended)
 
 
 def decode_position(value: bytes) -> Position:

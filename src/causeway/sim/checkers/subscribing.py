@@ -39,6 +39,11 @@ class Wish(NamedTuple):
         """Whether a letter is meant for it."""
         return wants(self.pattern, letter.topic) and self.colour in ("", letter.colour)
 
+    def asks_where(self, letter: Letter) -> bool:
+        """Whether whoever has the letter's topic was told of this wish."""
+        first = self.pattern.split("/")[0]
+        return first in ("*", "#", letter.topic.split("/")[0])
+
     @property
     def registrations(self) -> int:
         """How many items must know it."""
@@ -166,7 +171,7 @@ class Subscribing(Checker):
         watched = self._watched[mailbox]
         if letter not in self._sent:
             self.complain(f"{letter} was delivered to {mailbox} and never published")
-        if not any(self._may_come(period, letter) for period in watched.periods):
+        if not any(self._may_come(watched, period, letter) for period in watched.periods):
             self.complain(f"{letter} was delivered to {mailbox}, which wants {self._story(watched, letter)}")
         again = watched.greets and letter.retained
         if (letter, reader) in watched.held and not again:
@@ -188,9 +193,13 @@ class Subscribing(Checker):
             self.complain(f"{letter} reached {reader} after {last}")
         watched.last[place] = letter
 
-    def _may_come(self, period: Period, letter: Letter) -> bool:
-        """Whether a subscription may get a letter for what it wanted in a period."""
-        if not period.wish.wants(letter) or (period.closed is not None and self._sent[letter] > period.closed):
+    def _may_come(self, watched: Watched, period: Period, letter: Letter) -> bool:
+        """Whether a subscription may get a letter for what it wanted in a period.
+
+        A change does not wait for items that have nothing of what is wanted now: they may hear of it later.
+        """
+        over = period.closed is not None and self._sent[letter] > period.closed
+        if not period.wish.wants(letter) or (over and watched.periods[-1].wish.asks_where(letter)):
             return False
         known = self._acknowledged.get(letter)
         if known is None or known >= period.asked:

@@ -178,11 +178,22 @@ def test_subscribing_owes_what_is_sent_after_a_change_was_confirmed() -> None:
 
 
 def test_subscribing_catches_what_only_the_former_wish_wants_and_was_sent_after_the_change() -> None:
+    checker = begun()
+    checker.now = 10
+    checker.subscribed(BOX, Wish("roads/b7"))
+    checker.now = 15
+    checker.subscription_begun(BOX)
+    checker.now = 20
+    send(checker, letter(4))
+    with pytest.raises(Wrong, match=r"wants all of roads/b7 .*; before it: all of roads/#"):
+        checker.delivered(BOX, READER, letter(4))
+
+
+def test_subscribing_allows_that_items_without_anything_wanted_now_hear_of_a_change_later() -> None:
     checker = changed()
     checker.now = 20
     send(checker, letter(4))
-    with pytest.raises(Wrong, match=r"wants all of rails/# .*; before it: all of roads/#"):
-        checker.delivered(BOX, READER, letter(4))
+    checker.delivered(BOX, READER, letter(4))
 
 
 def test_subscribing_catches_what_was_acknowledged_before_anybody_asked_for_it() -> None:
