@@ -140,6 +140,8 @@ class Registry:
             wanted = {p.id: p for p in stay if self._eligible(p)}
         if self.leaving:
             candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
+            if not any(map(self._eligible, candidates)):  # they are gone as well: then whoever holds it already
+                candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
         else:
             candidates = self.ring.replica_group(group.key, count + 1)
         for peer in candidates:
