@@ -36,6 +36,8 @@ class Membership:
         """The group of a Prepare, brought to its epoch; None (answered) when we are not the member it means."""
         r = self._r
         mine = member_of(head.config, r.me.id)
+        if r.has_ended(head.group, head.config):
+            r.send(turn, peer.id, Outdated(head.group, r.ended[head.group]))  # it was away when that was decided
         if mine is None or r.has_left(head.group, head.config):
             return None
         group = r.groups.get(head.group)

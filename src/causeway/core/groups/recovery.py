@@ -22,9 +22,9 @@ def recover(turn: Turn, r: Registry, page: Page) -> None:
             r.void[Key(key[1:])] = int.from_bytes(value, "big")
         elif key[:1] in (b"x", b"y"):
             left = Key(key[1:])
-            r.left[left], ended = decode_left(value)
-            if ended:
-                r.ended[left] = r.left[left][0]
+            r.left[left], last = decode_left(value, r.me.id)
+            if last is not None:
+                r.ended[left] = last
     private = sorted(Key(key[1:]) for key in rows if key[:1] == b"y")
     r.left_private = dict.fromkeys(sorted(private, key=lambda key: r.left[key]))
     for key in page.corrupt:

@@ -48,8 +48,8 @@ class Registry:
         """Groups whose Meta was lost here: the token under which we may be admitted again."""
         self.left: dict[Key, Position] = {}
         """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
-        self.ended: dict[Key, int] = {}
-        """Those of them that went on without anybody, by birth."""
+        self.ended: dict[Key, Config] = {}
+        """Those of them that went on without anybody: their last configurations."""
         self.left_private: dict[Key, None] = {}
         """Those of them that are private mailboxes, oldest first."""
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
@@ -92,7 +92,7 @@ class Registry:
         group = self.groups.get(key)
         heard = self.learned.get(key)
         if group is None:
-            return heard
+            return heard or self.ended.get(key)
         if heard is not None and (heard.born, heard.epoch) > (group.config.born, group.config.epoch):
             return heard
         return group.config
@@ -104,7 +104,8 @@ class Registry:
 
     def has_ended(self, key: Key, config: Config) -> bool:
         """Whether a group has no members any more since the birth that a configuration is of."""
-        return self.ended.get(key) == config.born
+        last = self.ended.get(key)
+        return last is not None and last.born == config.born
 
     def leave(self, key: Key, config: Config) -> list[Write]:
         """The group went on without us: forget it and its rows, but not that it did.
@@ -115,7 +116,7 @@ class Registry:
         self.left[key] = (config.born, config.epoch)
         self.ended.pop(key, None)
         if not config.members:
-            self.ended[key] = config.born
+            self.ended[key] = config
         writes = forget_rows(key, config)
         if is_private(config.name):
             self.left_private.pop(key, None)

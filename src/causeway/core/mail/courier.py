@@ -162,7 +162,7 @@ class MailCourier:
         """
         config = self._groups.config(key)
         me = self._links.me.id
-        if config is not None and config.members:  # else it has ended, and its former owner is no better than others
+        if config is not None:
             if config.owner != me and not self._groups.suspects(config.owner):
                 return config.owner, True
             members = [m.peer.id for m in config.members]
