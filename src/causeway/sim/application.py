@@ -9,13 +9,15 @@ from __future__ import annotations
 import enum
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from causeway.client.batches import SentBatch, Ticket
-from causeway.client.inquiries import BrowseInquiry, Inquiry
+from causeway.client.inquiries import BrowseInquiry, EndInquiry, Inquiry
 from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import (
     ConsumerAttached,
+    ConsumerRefused,
     DeliveryConfirmed,
     InquiryDone,
     MessagesArrived,
@@ -31,6 +33,7 @@ from causeway.core.messages import Interest, Settle
 from causeway.errors import Refused
 from causeway.sim.checkers.base import Deed, Reader, Viewing
 from causeway.sim.checkers.panel import Panel
+from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
 from causeway.sim.letters import PUBLISHED, Letter, letter_of
@@ -42,6 +45,9 @@ PATIENCE = 100_000 * SECOND
 
 BROWSE_LIMIT = 1 << 40
 """More than any mailbox holds."""
+
+COLOUR = "colour"
+"""The header of published letters that selectors look at."""
 
 MakeSession = Callable[[SessionConfig, int, random.Random], Session]
 
@@ -92,6 +98,8 @@ class Application:
         self.on_decided: Callable[[Deed, DeedEnd], None] | None = None
         self.on_start: Callable[[Application], None] | None = None
         """What each life does first."""
+        self.on_ended: Callable[[str], None] | None = None
+        """Told which subscription has ended."""
         self.may_start: Callable[[], bool] = lambda: True
         """Whether it wants to be there at all now."""
         self.crashable = True
@@ -109,6 +117,8 @@ class Application:
         self._accepted: dict[tuple[int, int], Letter] = {}
         """Everything this life settled, by consumer and mailbox number."""
         self._consumers: dict[int, MailReader] = {}
+        self._subscribed: dict[str, MailReader] = {}
+        """The reader of each subscription that is not to end."""
 
     @property
     def reader(self) -> Reader:
@@ -154,6 +164,7 @@ class Application:
             self.panel.look_ended(viewing, None)
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers = {}, {}, {}, {}
+        self._subscribed = {}
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -177,8 +188,10 @@ class Application:
         assert session is not None
         letter = self._letter(PUBLISHED + topic, service)
         body = letter.payload(size)
+        headers = {COLOUR: letter.colour} if letter.colour else None
+        how: dict[str, Any] = {"published": True, "headers": headers, "retain": letter.retained, **options}
         try:
-            ticket = session.send(topic, body, service=service, published=True, **options)  # type: ignore[arg-type]
+            ticket = session.send(topic, body, service=service, **how)
         except Refused:
             return None
         self._note_sent(letter, ticket)
@@ -201,13 +214,34 @@ class Application:
         self._consumers[consumer.number] = consumer
         self.process.poke()
 
-    def subscribe(self, mailbox: str, interest: Interest, credit: int) -> None:
+    def subscribe(self, mailbox: str, wish: Wish, credit: int) -> None:
         """Attach the one consumer of a durable subscription."""
         assert self.session is not None
+        selector = f"{COLOUR} = '{wish.colour}'" if wish.colour else ""
+        interest = Interest(wish.pattern, selector, retained=wish.retained)
         consumer = self.session.attach(mailbox, credit, exclusive=True, interest=interest)
-        self._consumers[consumer.number] = consumer
-        self.panel.subscribed(mailbox, interest.pattern)
+        self._consumers[consumer.number] = self._subscribed[mailbox] = consumer
+        self.panel.subscribed(mailbox, wish)
         self.process.poke()
+
+    def end_subscription(self, mailbox: str) -> None:
+        """Read nothing more of a subscription, and let it end."""
+        assert self.session is not None
+        consumer = self._subscribed.pop(mailbox, None)
+        if consumer is not None:
+            self.session.detach(consumer)
+        self.session.end_mailbox(mailbox, timeout=PATIENCE)
+        self.panel.subscription_ending(mailbox)
+        self.process.poke()
+
+    def _on_ended(self, inquiry: Inquiry) -> None:
+        if inquiry.error is not None:
+            if self.session is not None and self.session.error is None:
+                self.end_subscription(inquiry.mailbox)
+            return
+        self.panel.subscription_ended(inquiry.mailbox)
+        if self.on_ended is not None:
+            self.on_ended(inquiry.mailbox)
 
     def settle(self, held: Held) -> None:
         """The application is done with a letter."""
@@ -252,8 +286,10 @@ class Application:
         self.process.poke()
 
     def _on_looked(self, inquiry: Inquiry) -> None:
+        if isinstance(inquiry, EndInquiry):
+            self._on_ended(inquiry)
         if not isinstance(inquiry, BrowseInquiry):
-            return  # whoever ends a mailbox looks for itself
+            return
         session = self.session
         look = self._looks.pop(inquiry, None)
         if look is None or session is None:
@@ -302,8 +338,11 @@ class Application:
                 case MessagesArrived():
                     self._on_arrived(session, outcome.consumer)
                 case ConsumerAttached():
-                    if outcome.consumer.interest is not None:
+                    if self._subscribed.get(outcome.consumer.mailbox) is outcome.consumer:
                         self.panel.subscription_begun(outcome.consumer.mailbox)
+                case ConsumerRefused():
+                    if self._subscribed.get(outcome.consumer.mailbox) is outcome.consumer:
+                        self.panel.subscription_refused(outcome.consumer.mailbox, str(outcome.consumer.error))
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
                 case InquiryDone():

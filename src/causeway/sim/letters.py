@@ -12,6 +12,15 @@ from causeway.types import ServiceClass
 PUBLISHED = "#"
 """In front of the topic in place of a mailbox's name."""
 
+COLOURS = ("red", "blue", "red", "red", "", "blue", "red")
+"""Of published letters, by their numbers: some of each side by side; some have none."""
+
+NOTICES = "notices/"
+"""Topics that begin so have letters that are retained."""
+
+RETAINED_EVERY = 3
+"""Of so many letters of such a topic, all but one."""
+
 
 class Letter(NamedTuple):
     """Number `number` that one life of an application sent to a mailbox in one service class."""
@@ -26,6 +35,16 @@ class Letter(NamedTuple):
     def topic(self) -> str:
         """Where it was published; empty for a letter to a mailbox."""
         return self.dest[1:] if self.dest.startswith(PUBLISHED) else ""
+
+    @property
+    def colour(self) -> str:
+        """What selectors look at; empty when it has no such header."""
+        return COLOURS[self.number % len(COLOURS)]
+
+    @property
+    def retained(self) -> bool:
+        """Whether it is published to stay as its topic's."""
+        return self.topic.startswith(NOTICES) and self.number % RETAINED_EVERY != 0
 
     def payload(self, size: int) -> bytes:
         """At least `size` bytes that say which letter this is."""

@@ -231,6 +231,10 @@ class SimRun:
         """Whether everybody who has to do with a mailbox agrees on who owns it."""
         return self.convergence.in_one_hand(mailbox)
 
+    def registrations(self) -> int:
+        """How many subscriptions all items together know."""
+        return self.convergence.registrations()
+
     def mailbox(self, name: str) -> str:
         """Register a mailbox."""
         self.mailboxes.append(name)

@@ -158,14 +158,18 @@ class Directory:
             case Enter():
                 self._on_enter(turn, peer, head)
             case Resolved():
-                if head.config is not None:
-                    self._r.learn(head.group, head.config)
+                if head.config is not None and self._r.has_ended(head.group, head.config):
+                    if head.group not in self._reports:  # lost with a former life of the broker that ended it
+                        self.report_end(turn, head.group, head.config)
+                    return  # and the question is put again
+                news = head.config is None or self._r.learn(head.group, head.config)
                 asked = self._questions.get(head.group)
                 if asked is not None and not asked.existing and head.code == Code.NO_MAILBOX:
                     return  # of an earlier question: since then somebody wants it to begin
                 if (head.config or head.code) and self._questions.pop(head.group, None) is not None:
                     self._r.deadlines.cancel(("resolve", head.group))
-                    self.answers.append((head.group, head.config, head.code))
+                    if news:  # who waits would ask the same thing again at once
+                        self.answers.append((head.group, head.config, head.code))
             case Entered():
                 report = self._reports.get(head.group)
                 if report is not None and report.config.epoch <= head.epoch:

@@ -155,7 +155,7 @@ class Groups:
         if config is None or mine is None:
             return
         if group not in self._r.groups and not self._r.has_left(group, config):
-            self._membership.on_chosen(turn, self._r.me, Chosen(group, config))
+            self._membership.take_up(turn, group, config)
         # Perhaps the news that a later epoch is ours was lost: ask whom we take for the owner.
         self._r.deadlines.set_if_unset(("doubt", group), turn.now + self._r.settings.retry // 4)
         self._r.touch(group)

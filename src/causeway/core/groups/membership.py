@@ -36,6 +36,8 @@ class Membership:
         """The group of a Prepare, brought to its epoch; None (answered) when we are not the member it means."""
         r = self._r
         mine = member_of(head.config, r.me.id)
+        if r.has_ended(head.group, head.config):
+            r.send(turn, peer.id, Outdated(head.group, r.ended[head.group]))  # it was away when that was decided
         if mine is None or r.has_left(head.group, head.config):
             return None
         group = r.groups.get(head.group)
@@ -80,6 +82,19 @@ class Membership:
             self._renounce(turn, peer, head.group, head.config)
             return
         self._install(turn, head.group, head.config, mine, head.base)
+
+    def take_up(self, turn: Turn, key: Key, config: Config) -> None:
+        """Be the member that a configuration from elsewhere calls us.
+
+        If we owned it from its birth and our storage was lost since, perhaps nobody else has heard of it.
+        """
+        r = self._r
+        self.on_chosen(turn, r.me, Chosen(key, config))
+        if key not in r.groups and config.owner == r.me.id and config.born == config.epoch:
+            for member in config.members:
+                if member.peer.id != r.me.id:
+                    r.send(turn, member.peer.id, Chosen(key, config))
+                    r.send(turn, member.peer.id, NotMember(key, config.epoch, r.token_for(key)))
 
     def on_outdated(self, turn: Turn, peer: Peer, head: Outdated) -> None:
         """Somebody knows a later epoch."""

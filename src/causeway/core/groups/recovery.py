@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from causeway.core.groups.membership import void_row
 from causeway.core.groups.registry import Registry
-from causeway.core.groups.state import Group, decode_meta, decode_position
+from causeway.core.groups.state import Group, decode_left, decode_meta, decode_position
 from causeway.core.machine import Turn
 from causeway.store.base import LOCAL, Delete, Page, Write
 from causeway.types import Key
@@ -21,7 +21,10 @@ def recover(turn: Turn, r: Registry, page: Page) -> None:
         if key[:1] == b"v":
             r.void[Key(key[1:])] = int.from_bytes(value, "big")
         elif key[:1] in (b"x", b"y"):
-            r.left[Key(key[1:])] = decode_position(value)
+            left = Key(key[1:])
+            r.left[left], last = decode_left(value, r.me.id)
+            if last is not None:
+                r.ended[left] = last
     private = sorted(Key(key[1:]) for key in rows if key[:1] == b"y")
     r.left_private = dict.fromkeys(sorted(private, key=lambda key: r.left[key]))
     for key in page.corrupt:

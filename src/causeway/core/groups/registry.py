@@ -48,6 +48,8 @@ class Registry:
         """Groups whose Meta was lost here: the token under which we may be admitted again."""
         self.left: dict[Key, Position] = {}
         """Groups that went on without us, by birth and epoch: what we hear from before that is stale."""
+        self.ended: dict[Key, Config] = {}
+        """Those of them that went on without anybody: their last configurations."""
         self.left_private: dict[Key, None] = {}
         """Those of them that are private mailboxes, oldest first."""
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
@@ -67,15 +69,17 @@ class Registry:
         """Have the group reconsidered at the end of this stimulus."""
         self.touched[key] = None
 
-    def learn(self, key: Key, config: Config) -> None:
-        """Remember the latest configuration of a group, member or not."""
+    def learn(self, key: Key, config: Config) -> bool:
+        """Remember the latest configuration of a group, member or not; whether it is later than what we knew."""
         known = self.learned.get(key)
-        if known is None or (config.born, config.epoch) > (known.born, known.epoch):
+        later = known is None or (config.born, config.epoch) > (known.born, known.epoch)
+        if later:
             self.learned[key] = config
             for member in config.members:
                 self.links.learn(member.peer)
             if len(self.learned) > GROUPS_LEARNED_MAX:
                 self.learned.popitem(last=False)
+        return later
 
     def pin(self, broker: BrokerId) -> None:
         """Keep the link to a fellow member: its loss must be noticed."""
@@ -88,7 +92,7 @@ class Registry:
         group = self.groups.get(key)
         heard = self.learned.get(key)
         if group is None:
-            return heard
+            return heard or self.ended.get(key)
         if heard is not None and (heard.born, heard.epoch) > (group.config.born, group.config.epoch):
             return heard
         return group.config
@@ -98,6 +102,11 @@ class Registry:
         left = self.left.get(key)
         return left is not None and (config.born, config.epoch) <= left
 
+    def has_ended(self, key: Key, config: Config) -> bool:
+        """Whether a group has no members any more since the birth that a configuration is of."""
+        last = self.ended.get(key)
+        return last is not None and last.born == config.born
+
     def leave(self, key: Key, config: Config) -> list[Write]:
         """The group went on without us: forget it and its rows, but not that it did.
 
@@ -105,6 +114,9 @@ class Registry:
         again: without a reader, and so it ends again. Any other one never ends, so its row is always of use.
         """
         self.left[key] = (config.born, config.epoch)
+        self.ended.pop(key, None)
+        if not config.members:
+            self.ended[key] = config
         writes = forget_rows(key, config)
         if is_private(config.name):
             self.left_private.pop(key, None)
@@ -112,6 +124,7 @@ class Registry:
             if len(self.left_private) > GROUPS_LEFT_MAX:
                 oldest = next(iter(self.left_private))
                 del self.left_private[oldest], self.left[oldest]
+                self.ended.pop(oldest, None)
                 writes.append(Delete(LOCAL, b"y" + oldest))
         return writes
 
@@ -128,6 +141,8 @@ class Registry:
             wanted = {p.id: p for p in stay if self._eligible(p)}
         if self.leaving:
             candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
+            if not any(map(self._eligible, candidates)):  # they are gone as well: then whoever holds it already
+                candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
         else:
             candidates = self.ring.replica_group(group.key, count + 1)
         for peer in candidates:

@@ -223,6 +223,18 @@ _meta_decoder = msgspec.msgpack.Decoder(Meta)
 _position_decoder: msgspec.msgpack.Decoder[tuple[int, int]] = msgspec.msgpack.Decoder(tuple[int, int])
 
 
+class LeftRow(msgspec.Struct, frozen=True, array_like=True):
+    """A group that went on without us."""
+
+    born: int
+    epoch: int
+    name: str | None = None
+    """Set when it went on without anybody: it has ended."""
+
+
+_left_decoder = msgspec.msgpack.Decoder(LeftRow)
+
+
 def meta_row(group: Group) -> Put:
     """The row that keeps a group's Meta."""
     return Put(LOCAL, b"g" + group.key, 0, _encode(group.meta))
@@ -235,13 +247,21 @@ def position_row(key: Key, position: Position) -> Put:
 
 def forget_rows(key: Key, config: Config) -> list[Write]:
     """Forget a group and its rows, but not that it went on without us in that epoch."""
-    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode((config.born, config.epoch)))
+    row = LeftRow(config.born, config.epoch, None if config.members else config.name)
+    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode(row))
     return [Delete(LOCAL, b"g" + key), Delete(LOCAL, b"p" + key), Delete(key, b"", END), left]
 
 
 def decode_meta(value: bytes) -> Meta:
     """Meta from its row."""
     return _meta_decoder.decode(value)
+
+
+def decode_left(value: bytes, me: BrokerId) -> tuple[Position, Config | None]:
+    """In which epoch a group went on without us; and if without anybody, its last configuration."""
+    row = _left_decoder.decode(value)
+    last = None if row.name is None else Config(row.name, row.epoch, me, (), (), row.born)
+    return (row.born, row.epoch), last
 
 
 def decode_position(value: bytes) -> Position:

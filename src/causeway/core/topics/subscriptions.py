@@ -300,10 +300,16 @@ class Subscriptions:
         self, turn: Turn, group: Key, known: OwnedSubscription, askers: list[tuple[int, Attach | EndMailbox]]
     ) -> None:
         self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
-        self._groups.retire(turn, group)
+        self._retire(turn, group)
         for conn, head in askers:
             if isinstance(head, EndMailbox):
                 turn.send(conn, MailboxEnded(head.mailbox, head.token))
+
+    def _retire(self, turn: Turn, group: Key) -> None:
+        """No item knows it any more. Its group forgets that it shall end whenever another epoch comes first: until it
+        is lost to us we say it again."""
+        self._deadlines.set(group, turn.now + 2 * self._config.retry)
+        self._groups.retire(turn, group)
 
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:
@@ -313,8 +319,12 @@ class Subscriptions:
         """Ask again those that did not answer."""
         for group in self._deadlines.pop_due(turn.now):
             known = self.all.get(group)
-            if known is not None and known.safe and self._is_waiting(known):
+            if known is None or not known.safe:
+                continue
+            if self._is_waiting(known):
                 self._register(turn, known)
+            elif known.ending:
+                self._retire(turn, group)
 
 
 def _is_again(earlier: Attach | EndMailbox, head: Attach | EndMailbox) -> bool:

@@ -94,6 +94,10 @@ class Convergence:
                         return f"mailbox {mailbox['name']} on {broker.name} still has {what}={mailbox[what]}"
         return None
 
+    def registrations(self) -> int:
+        """How many subscriptions all items together know."""
+        return sum(self._statistics(broker)["topics"]["subscriptions"] for broker in self.cluster.members())
+
     def _whole(self, name: str, group: dict[str, Any], epochs: dict[str, int], brokers: int) -> str | None:
         wanted = min(self.options.root_copies if name == ROOT_NAME else self.options.copies, brokers)
         epoch = group["epoch"]

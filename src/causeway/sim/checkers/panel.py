@@ -14,7 +14,7 @@ from causeway.sim.checkers.loss import NoLoss
 from causeway.sim.checkers.once import ExactlyOnce
 from causeway.sim.checkers.order import Order
 from causeway.sim.checkers.owner import SingleOwner
-from causeway.sim.checkers.subscribing import Subscribing
+from causeway.sim.checkers.subscribing import Subscribing, Wish
 from causeway.sim.letters import Letter
 from causeway.types import Instant
 
@@ -109,15 +109,31 @@ class Panel(Checker):
         for checker in self._each("verdicts"):
             checker.finish()
 
-    def subscribed(self, mailbox: str, pattern: str) -> None:
+    def subscribed(self, mailbox: str, wish: Wish) -> None:
         """An application asks for a durable subscription."""
         self._each("subscriptions")
-        self.subscribing.subscribed(mailbox, pattern)
+        if self.subscribing.subscribed(mailbox, wish):
+            self._each("changed subscriptions")
 
     def subscription_begun(self, mailbox: str) -> None:
         """It was told that the subscription has begun."""
         self._each("begun subscriptions")
         self.subscribing.subscription_begun(mailbox)
+
+    def subscription_refused(self, mailbox: str, reason: str) -> None:
+        """It was told that it will not be served, although it may ask for what it asks for."""
+        self._each("refused subscriptions")
+        self.subscribing.subscription_refused(mailbox, reason)
+
+    def subscription_ending(self, mailbox: str) -> None:
+        """An application wants no more of it."""
+        self._each("ending subscriptions")
+        self.subscribing.subscription_ending(mailbox)
+
+    def subscription_ended(self, mailbox: str) -> None:
+        """It was told that the subscription has ended."""
+        self._each("ended subscriptions")
+        self.subscribing.subscription_ended(mailbox)
 
     def _each(self, what: str, letter: Letter | None = None) -> tuple[Checker, ...]:
         """Who is to be told: of published letters, those who know subscriptions; of others, those who do not."""

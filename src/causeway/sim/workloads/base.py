@@ -33,6 +33,9 @@ class Scene(Protocol):
     def in_one_hand(self, mailbox: str) -> bool:
         """Whether everybody who has to do with a mailbox agrees on who owns it."""
 
+    def registrations(self) -> int:
+        """How many subscriptions all items of the cluster together know."""
+
     def mailbox(self, name: str) -> str:
         """Register a mailbox: somebody reads its dead letters, and it must be empty in the end."""
 

@@ -1,76 +1,147 @@
-"""Publishers of several topics, and durable subscriptions whose readers come, go and crash."""
+"""Publishers of several topics, and durable subscriptions whose readers come, go, crash, change their minds and end."""
 
 from __future__ import annotations
 
 from causeway.client.subscriptions import durable_mailbox
-from causeway.core.messages import Interest
 from causeway.sim.application import Application
+from causeway.sim.checkers.subscribing import Wish
+from causeway.sim.letters import NOTICES
 from causeway.sim.workloads.base import Workload
 from causeway.types import SECOND, ServiceClass
 
-TOPICS = ("roads/a1/speed", "roads/a1/noise", "roads/b7/speed", "rails/north", "rails/south/delay")
-PATTERNS = ("roads/a1/speed", "roads/*/speed", "roads/#", "#", "rails/*")
+TOPICS = (
+    "roads/a1/speed",
+    "roads/a1/noise",
+    "roads/b7/speed",
+    "rails/north",
+    "rails/south/delay",
+    f"{NOTICES}a",
+    f"{NOTICES}b",
+)
+WISHES = (
+    Wish("roads/a1/speed"),
+    Wish("roads/*/speed", "red"),
+    Wish("#"),
+    Wish(f"{NOTICES}*", retained=True),
+    Wish("roads/#"),
+    Wish("#", "blue"),
+    Wish(f"{NOTICES}#"),
+    Wish("rails/*"),
+    Wish("#", retained=True),
+    Wish("roads/#", "blue"),
+)
+SERVICES = (ServiceClass.TRANSACTIONAL, ServiceClass.RECOVERABLE, ServiceClass.EXPRESS)
+
+
+class Subscriber:
+    """An application with one durable subscription."""
+
+    def __init__(self, reader: Application, wish: Wish) -> None:
+        self.reader = reader
+        self.mailbox = durable_mailbox(reader.name, "all", shared=False)
+        self.wish = wish
+        self.away = False
+        self.ending = False
+        """Whether it wants its subscription to end, and has not heard yet that it has."""
+        self.ended = False
 
 
 class Topics(Workload):
-    """Everybody publishes on every topic; each subscriber has one pattern."""
+    """Everybody publishes on every topic; each subscriber has one subscription, most of the time."""
 
     def setup(self) -> None:
         options = self.scene.options
-        self.publishers: list[Application] = []
-        self.away: dict[str, bool] = {}
+        self.subscribers: list[Subscriber] = []
         for number in range(max(2, options.clients // 2)):
             publisher = self.scene.application(f"publisher-{number}", keep=self.rng.random() < 0.25)
-            self.publishers.append(publisher)
             self.scene.launch(publisher)
             self.every(options.rate / options.burst, lambda publisher=publisher: self._burst(publisher))  # type: ignore[misc]
-        for number in range(max(2, options.clients // 2)):
-            self._subscriber(f"subscriber-{number}", PATTERNS[number % len(PATTERNS)])
+        for number in range(max(2, options.clients)):
+            self._subscriber(f"subscriber-{number}")
 
-    def _subscriber(self, name: str, pattern: str) -> None:
+    def _subscriber(self, name: str) -> None:
         reader = self.scene.application(name, keep=self.rng.random() < 0.25)
-        mailbox = durable_mailbox(name, "all", shared=False)
-        self.scene.mailbox(mailbox)
-        interest = Interest(pattern, retained=False)
-        self.away[name] = False
+        subscriber = Subscriber(reader, self.rng.choice(WISHES))
+        self.subscribers.append(subscriber)
+        self.scene.mailbox(subscriber.mailbox)
         reader.on_letter = self.think_and_settle
-        reader.on_start = lambda reader: reader.subscribe(mailbox, interest, self.scene.options.credit)
-        reader.may_start = lambda: not self.away[name]
+        reader.on_start = lambda _: self._started(subscriber)
+        reader.on_ended = lambda _: self._ended(subscriber)
+        reader.may_start = lambda: not subscriber.away
         # One by one: who publishes already knows by then what the others want, and must hear of this one.
         begins = self.rng.randrange(SECOND, 6 * SECOND)
         self.later(begins, lambda: self.scene.launch(reader))
-        self.later(begins + 6 * SECOND, lambda: self._leave(reader))
+        self.later(begins + 6 * SECOND, lambda: self._turn_away(subscriber))
 
     def wind_down(self) -> None:
         super().wind_down()
-        for name in self.away:
-            self.away[name] = False
+        for subscriber in self.subscribers:
+            subscriber.away = False
 
     def pending(self) -> str | None:
-        owed = self.scene.panel.subscribing.owed()
-        return f"{len(owed)} acknowledged letters have not reached {owed[0][0]}, first {owed[0][1]}" if owed else None
+        checker = self.scene.panel.subscribing
+        checker.registrations = self.scene.registrations()
+        owed = checker.owed()
+        if owed:
+            return f"{len(owed)} acknowledged letters have not reached {owed[0][0]}, first {owed[0][1]}"
+        ending = [subscriber.mailbox for subscriber in self.subscribers if subscriber.ending]
+        return f"{ending[0]} has not ended" if ending else checker.misregistered()
 
+    # Publishing ------------------------------------------------------------------------------------------------
     def _burst(self, publisher: Application) -> None:
         if not publisher.up:
             return
         options = self.scene.options
-        service = self.rng.choice((ServiceClass.TRANSACTIONAL, ServiceClass.RECOVERABLE, ServiceClass.EXPRESS))
+        service = self.rng.choice(SERVICES)
         for _ in range(self.rng.randint(1, 2 * options.burst - 1)):
             topic = self.rng.choice(TOPICS)
             size = self.rng.randint(1, options.letter_bytes)
-            publisher.publish(topic, service, size, timeout=options.send_timeout)
+            # What is retained and can be lost with a broker would prove nothing.
+            stored = ServiceClass.TRANSACTIONAL if topic.startswith(NOTICES) else service
+            publisher.publish(topic, stored, size, timeout=options.send_timeout)
 
-    def _leave(self, reader: Application) -> None:
-        """For longer than some brokers live."""
+    # Subscribing -----------------------------------------------------------------------------------------------
+    def _started(self, subscriber: Subscriber) -> None:
+        """What each life does first: go on where the last one was."""
+        if subscriber.ending:
+            subscriber.reader.end_subscription(subscriber.mailbox)
+        elif not subscriber.ended:
+            subscriber.reader.subscribe(subscriber.mailbox, subscriber.wish, self.scene.options.credit)
+
+    def _turn_away(self, subscriber: Subscriber) -> None:
         if not self.active:
             return
-        self.away[reader.name] = True
-        if reader.up:
-            reader.close()
-        self.later(6 * SECOND, lambda: self._return(reader))
+        if self.rng.random() < 0.4 and subscriber.reader.up and not (subscriber.ending or subscriber.ended):
+            subscriber.ending = True
+            subscriber.reader.end_subscription(subscriber.mailbox)
+            return
+        self._leave(subscriber)
 
-    def _return(self, reader: Application) -> None:
-        self.away[reader.name] = False
-        self.scene.launch(reader)
+    def _leave(self, subscriber: Subscriber) -> None:
+        """For longer than some brokers live."""
+        subscriber.away = True
+        if subscriber.reader.up:
+            subscriber.reader.close()
+        self.later(6 * SECOND, lambda: self._return(subscriber))
+
+    def _return(self, subscriber: Subscriber) -> None:
+        subscriber.away = False
+        if self.active and self.rng.random() < 0.5:
+            subscriber.wish = self.rng.choice(WISHES)
+        self.scene.launch(subscriber.reader)
         if self.active:
-            self.later(6 * SECOND, lambda: self._leave(reader))
+            self.later(6 * SECOND, lambda: self._turn_away(subscriber))
+
+    def _ended(self, subscriber: Subscriber) -> None:
+        """Those that end late never begin again."""
+        subscriber.ending, subscriber.ended = False, True
+        self.later(2 * SECOND, lambda: self._begin_again(subscriber))
+
+    def _begin_again(self, subscriber: Subscriber) -> None:
+        if not self.active:
+            return
+        subscriber.ended = False
+        subscriber.wish = self.rng.choice((subscriber.wish, self.rng.choice(WISHES)))
+        if subscriber.reader.up:
+            self._started(subscriber)
+        self.later(6 * SECOND, lambda: self._turn_away(subscriber))

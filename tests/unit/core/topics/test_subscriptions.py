@@ -306,6 +306,20 @@ def test_subscription_ends_when_every_item_has_forgotten_it() -> None:
     assert [moved.code for moved in room.heard(Moved)] == [Code.NO_MAILBOX]
 
 
+def test_end_is_said_again_until_the_mailbox_is_lost() -> None:
+    room = begun()
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    room.answer_all(room.sent(Register))
+    room.groups.asked.clear()
+    room.pass_time(SECONDS)
+    assert RETIRED in room.groups.asked, "another epoch may have come first, which forgets that it was to be the last"
+    room.lose(WATCH)
+    room.groups.asked.clear()
+    room.pass_time(SECONDS)
+    assert room.groups.asked == []
+
+
 def test_no_item_is_told_to_forget_before_the_end_is_on_all_copies() -> None:
     room = begun()
     room.client(EndMailbox(WATCH, 77))
