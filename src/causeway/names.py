@@ -82,6 +82,11 @@ def is_named_subscription(mailbox: str) -> bool:
     return mailbox.startswith((DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX))
 
 
+def may_end(mailbox: str) -> bool:
+    """Whether a mailbox ends some day; all others are for ever."""
+    return is_private(mailbox) or is_named_subscription(mailbox)
+
+
 def may_use(mailbox: str, application: str, incarnation: int) -> bool:
     """Whether one life of an application may read, change or end a mailbox: some belong to somebody by their names."""
     if mailbox.startswith(DURABLE_PREFIX):

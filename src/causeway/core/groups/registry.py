@@ -19,7 +19,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
 from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX
-from causeway.names import is_private
+from causeway.names import may_end
 from causeway.store.base import LOCAL, Delete, Write
 from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
 
@@ -51,7 +51,7 @@ class Registry:
         self.ended: dict[Key, Config] = {}
         """Those of them that went on without anybody: their last configurations."""
         self.left_private: dict[Key, None] = {}
-        """Those of them that are private mailboxes, oldest first."""
+        """Those of them whose mailboxes end some day, oldest first."""
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
         self.touched: dict[Key, None] = {}
         self.parting: dict[BrokerId, None] = {}
@@ -110,15 +110,15 @@ class Registry:
     def leave(self, key: Key, config: Config) -> list[Write]:
         """The group went on without us: forget it and its rows, but not that it did.
 
-        A private mailbox is remembered for a while only. At worst a copy that slept through its end brings it to life
-        again: without a reader, and so it ends again. Any other one never ends, so its row is always of use.
+        A mailbox that may end is remembered for a while only. At worst a copy that slept through its end brings it to
+        life again: without a reader, and so it ends again. Any other one never ends, so its row is always of use.
         """
         self.left[key] = (config.born, config.epoch)
         self.ended.pop(key, None)
         if not config.members:
             self.ended[key] = config
         writes = forget_rows(key, config)
-        if is_private(config.name):
+        if may_end(config.name):
             self.left_private.pop(key, None)
             self.left_private[key] = None
             if len(self.left_private) > GROUPS_LEFT_MAX:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from causeway.core.messages import Ballot, Config, Member, Promised
-from causeway.names import is_private
+from causeway.names import may_end
 from causeway.store.base import LOCAL, Delete, Put, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
@@ -248,7 +248,7 @@ def position_row(key: Key, position: Position) -> Put:
 def forget_rows(key: Key, config: Config) -> list[Write]:
     """Forget a group and its rows, but not that it went on without us in that epoch."""
     row = LeftRow(config.born, config.epoch, None if config.members else config.name)
-    left = Put(LOCAL, (b"y" if is_private(config.name) else b"x") + key, 0, _encode(row))
+    left = Put(LOCAL, (b"y" if may_end(config.name) else b"x") + key, 0, _encode(row))
     return [Delete(LOCAL, b"g" + key), Delete(LOCAL, b"p" + key), Delete(key, b"", END), left]
 
 

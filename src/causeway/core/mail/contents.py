@@ -76,9 +76,7 @@ class Contents:
         """Batches whose time has not come."""
         self.backlog = Backlog()
         self.graves = Graves(group)
-        self.count = 0
-        self.bytes = 0
-        self.memory_bytes = 0
+        self.count = self.bytes = self.memory_bytes = 0
         """Stored messages in memory: how many, their bodies, and their cost."""
         self.volatile_count = 0
         self.volatile_bytes = 0
@@ -227,22 +225,17 @@ class Contents:
         consumer.held[part.batch.rank << 32 | part.start] = part  # part.key
 
     def give_back(self, part: BatchPart, deliveries_max: int, tally: Tally) -> None:
-        """A consumer does not want its part; that is counted, and too often is the end of it.
-
-        Or (deliveries_max 0) the consumer is gone: then most of what it held was never seen, and nothing is counted.
-        """
+        """A consumer does not want its part, which is counted; or (deliveries_max 0) is gone, perhaps without a look."""
         self._unhold(part)
         if deliveries_max:
             part.deliveries += 1
             tally.touched[part.batch.rank] = part.batch
-        else:
-            part.batch.redelivered = True
-        if part.state == HELD:
-            if 0 < deliveries_max <= part.deliveries:
-                part.state = DEAD
-                self.graves.condemned += part.count
-            else:
-                self._make_ready(part)
+        part.batch.redelivered = True
+        if part.state == HELD and 0 < deliveries_max <= part.deliveries:
+            part.state = DEAD
+            self.graves.condemned += part.count
+        elif part.state == HELD:
+            self._make_ready(part)
 
     def lock(self, first: int, last: int) -> list[Span]:
         """Reserve messages for a transaction; their numbers as the rows know them."""
