@@ -173,6 +173,29 @@ def test_topic_message_comes_again_after_rollback(connect: Callable[..., Connect
         consumer.close()
 
 
+def test_unsubscribe_ends_the_own_subscription_before_the_shared_one(connect: Callable[..., Connection]) -> None:
+    publisher, session = connect(), connect("ending").create_session()
+    topic = session.create_topic("news/ending")
+    session.create_durable_consumer(topic, "both").close()
+    session.create_shared_durable_consumer(topic, "both").close()
+    publish(publisher, "news/ending", "a")
+    session.unsubscribe("both")
+    shared = session.create_shared_durable_consumer(topic, "both")
+    assert texts(shared, 1) == ["a"]
+    shared.close()
+    session.unsubscribe("both", shared=True)
+
+
+def test_durable_subscription_to_a_temporary_topic_is_refused(connect: Callable[..., Connection]) -> None:
+    session = connect("brief").create_session()
+    topic = session.create_temporary_topic()
+    with pytest.raises(jms.InvalidDestinationException, match="durable"):
+        session.create_durable_consumer(topic, "all")
+    with pytest.raises(jms.InvalidDestinationException, match="durable"):
+        session.create_shared_durable_consumer(topic, "all")
+    session.create_shared_consumer(topic, "all").close()
+
+
 def test_temporary_topic_is_read_by_its_connection_alone(connect: Callable[..., Connection]) -> None:
     owner, other = connect(), connect()
     session = owner.create_session()

@@ -49,7 +49,7 @@ class BytesMessage(Message):
 
     def write_utf(self, value: str) -> None:
         """Text as UTF-8 with its length (two bytes) before it."""
-        data = (conversion.write_string("value", value) or "").encode()
+        data = conversion.encoded("value", value) or b""
         if len(data) > _UTF_BYTES_MAX:
             raise MessageFormatException(
                 f"value: text of {len(data)} bytes; at most {_UTF_BYTES_MAX}, write_bytes more"
@@ -179,7 +179,6 @@ class BytesMessage(Message):
         self._place = 0
 
     # As JMS spells it.
-    reset = reset
     getBodyLength = get_body_length
     writeBytes = write_bytes
     readBytes = read_bytes

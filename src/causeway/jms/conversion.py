@@ -84,6 +84,15 @@ def write_string(field: str, value: object) -> str | None:
     return value
 
 
+def encoded(field: str, value: object) -> bytes | None:
+    """Text as UTF-8, or None."""
+    text = write_string(field, value)
+    try:
+        return None if text is None else text.encode()
+    except UnicodeEncodeError as error:
+        raise MessageFormatException(f"{field}={value!r}: has no UTF-8 form ({error.reason})") from error
+
+
 def write_bytes(field: str, value: object) -> bytes | None:
     """Bytes, or None."""
     if value is None:

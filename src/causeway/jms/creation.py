@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from causeway import kinds, sync
+from causeway.client.message import Delivery
+from causeway.errors import CausewayError, Code
 from causeway.jms import mapping
 from causeway.jms.bytes_message import BytesMessage
 from causeway.jms.consumer import MessageConsumer
@@ -34,7 +36,8 @@ class QueueBrowser:
         self._closed = False
 
     def get_enumeration(self) -> Iterator[Message]:
-        """What is in the queue, oldest first; asked for page by page as the loop goes on."""
+        """What is in the queue, oldest first; asked for page by page as the loop goes on. A message that is broken is a
+        plain one with a body that cannot be read."""
         if self._closed:
             raise IllegalStateException("the browser is closed")
         return self._pages()
@@ -42,7 +45,14 @@ class QueueBrowser:
     def _pages(self) -> Iterator[Message]:
         with translated():
             for native in self._connection.bus.browse(self._queue.name, ID_MAX, selector=self._selector):
-                yield mapping.received(native, objects=self._connection.objects)
+                yield self._shown(native)
+
+    def _shown(self, native: Delivery) -> Message:
+        """One that is broken must not hide those after it."""
+        try:
+            return mapping.received(native, objects=self._connection.objects)
+        except CausewayError:
+            return mapping.unreadable(native)
 
     def get_queue(self) -> Queue:
         """The queue it looks at."""
@@ -167,13 +177,23 @@ class Creation:
     """As JMS 1.1 calls it."""
 
     def unsubscribe(self, name: str, *, shared: bool | None = None) -> None:
-        """End a durable subscription of this client id, or a shared one (if not said: when there is no client id)."""
+        """End a durable subscription of this client id, or a shared one (if not said: when this client id has none).
+
+        Raises InvalidDestinationException when there is none.
+        """
         self._check_open()
         self._connection.check_unsubscribed(name)
+        bus = self._connection.bus
+        if shared is None and self._connection.get_client_id():
+            try:
+                with translated():
+                    bus.unsubscribe(name)
+                return
+            except InvalidDestinationException as error:
+                if error.error_code != Code.NO_MAILBOX.name:
+                    raise
         with translated():
-            self._connection.bus.unsubscribe(
-                name, shared=not self._connection.get_client_id() if shared is None else shared
-            )
+            bus.unsubscribe(name, shared=shared is not False)
 
     def create_browser(self, queue: Queue, message_selector: str | None = None) -> QueueBrowser:
         """Look at a queue without taking anything."""
@@ -192,6 +212,10 @@ class Creation:
     ) -> MessageConsumer:
         bus, prefetch = self._connection.bus, self._connection.prefetch
         self._connection.check_reader(_of(Topic, topic))
+        if durable and isinstance(topic, TemporaryTopic):
+            raise InvalidDestinationException(
+                f"{topic!r} ends with its connection: a durable subscription needs a topic that does not"
+            )
 
         def attach() -> sync.MailboxConsumer:
             return bus.subscription(

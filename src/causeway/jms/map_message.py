@@ -111,7 +111,7 @@ class MapMessage(Message):
         return self._values
 
     def _written(self) -> object:
-        return self._values
+        return dict(self._values)
 
     def _restore(self, content: object) -> None:
         assert isinstance(content, dict)

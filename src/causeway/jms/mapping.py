@@ -59,16 +59,24 @@ def received(native: Delivery, *, objects: bool) -> Message:
     kind = headers.get(KIND)
     payload = native.body
     message: Message
-    if kind is None:
-        # A plain Causeway message: bytes, whatever they mean. JMS has a message without a body too.
-        kind = str(MessageKind.BYTES)
-        message = BytesMessage() if payload else Message()
+    if kind is None and not payload:
+        message = Message()  # JMS has a message without a body too
     else:
-        message = CLASSES.get(str(kind), Message)()
-    if kind != MessageKind.BYTES or payload:
-        message.fill(str(kind), payload, objects=objects)
+        # A plain Causeway message is bytes, whatever they mean.
+        shown = str(MessageKind.BYTES if kind is None else kind)
+        message = CLASSES.get(shown, Message)()
+        message.fill(shown, payload, objects=objects)
     message.fix_properties(_properties(native, headers))
     _fill_headers(message, native, headers)
+    return message
+
+
+def unreadable(native: Delivery) -> Message:
+    """A message that `received` cannot show: what the broker knows of it, no properties, and a body that raises."""
+    message = Message()
+    message.fill("unreadable", b"", objects=False)
+    message.fix_properties({DELIVERY_COUNT: _count(native)})
+    _fill_headers(message, native, {})
     return message
 
 

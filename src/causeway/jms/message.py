@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from causeway import kinds
+from causeway.jms import conversion
 from causeway.jms.destinations import Destination
-from causeway.jms.errors import MessageNotWriteableException, translated
+from causeway.jms.errors import MessageFormatException, MessageNotWriteableException, translated
 from causeway.jms.properties import PropertySet
 from causeway.kinds import MessageKind, Scalar
 
@@ -150,6 +151,7 @@ class Message(PropertySet):
         return self._correlation_id
 
     def set_jms_correlation_id(self, value: str | None) -> None:
+        conversion.encoded("JMSCorrelationID", value)  # a mistake is reported here and now
         self._correlation_id = value
 
     def get_jms_reply_to(self) -> Destination | None:
@@ -157,6 +159,9 @@ class Message(PropertySet):
         return self._reply_to
 
     def set_jms_reply_to(self, value: Destination | None) -> None:
+        given: object = value  # ported code is seldom type-checked
+        if given is not None and not isinstance(given, Destination):
+            raise MessageFormatException(f"JMSReplyTo={value!r}: give a Queue, a Topic or None")
         self._reply_to = value
 
     def get_jms_destination(self) -> Destination | None:
@@ -212,8 +217,12 @@ class Message(PropertySet):
         """The correlation id as UTF-8."""
         return None if self._correlation_id is None else self._correlation_id.encode()
 
-    def set_jms_correlation_id_as_bytes(self, value: bytes) -> None:
-        self._correlation_id = value.decode()
+    def set_jms_correlation_id_as_bytes(self, value: bytes | None) -> None:
+        data = conversion.write_bytes("JMSCorrelationID", value)
+        try:
+            self._correlation_id = None if data is None else data.decode()
+        except UnicodeDecodeError as error:
+            raise MessageFormatException(f"JMSCorrelationID={value!r}: no UTF-8 text ({error.reason})") from error
 
     # As JMS spells it.
     clearBody = clear_body

@@ -115,7 +115,7 @@ class StreamMessage(Message):
         return found
 
     def _written(self) -> object:
-        return self._values
+        return list(self._values)
 
     def _restore(self, content: object) -> None:
         assert isinstance(content, list)
@@ -126,7 +126,6 @@ class StreamMessage(Message):
         self._place = 0
 
     # As JMS spells it.
-    reset = reset
     writeObject = write_object
     readObject = read_object
     writeBoolean = write_boolean

@@ -8,8 +8,8 @@ from causeway.client.lots import Lot
 from causeway.client.message import Delivery, with_headers
 from causeway.core.messages import BrowsedBatch, Published
 from causeway.errors import RemoteProtocolError
-from causeway.jms import BytesMessage, Message, Queue, TextMessage, Topic
-from causeway.jms.mapping import headers_of, received
+from causeway.jms import BytesMessage, Message, MessageFormatException, Queue, TextMessage, Topic
+from causeway.jms.mapping import headers_of, received, unreadable
 from causeway.kinds import Scalar
 from causeway.types import MILLISECOND, Flag, ServiceClass
 from causeway.wire import body as bodies
@@ -108,3 +108,21 @@ def test_messages_of_strangers() -> None:
 def test_broken_header_block_is_a_typed_error() -> None:
     with pytest.raises(RemoteProtocolError):
         received(delivery(b"\xff\xff"), objects=False)
+
+
+def test_broken_message_shows_what_the_broker_knows_of_it() -> None:
+    message = unreadable(delivery(b"\xff\xff", deliveries=1))
+    assert type(message) is Message
+    assert message.get_jms_destination() == Queue("box")
+    assert message.get_jms_priority() == 6
+    assert message.get_int_property("JMSXDeliveryCount") == 2
+    with pytest.raises(MessageFormatException):
+        message.get_body()
+
+
+def test_empty_bytes_message_can_be_read() -> None:
+    message = arrived(headers_of(BytesMessage()))
+    assert isinstance(message, BytesMessage)
+    assert message.get_body_length() == 0
+    assert message.read_bytes() == b""
+    assert message.get_body() == b""

@@ -223,3 +223,46 @@ def test_correlation_as_bytes() -> None:
     message.set_jms_correlation_id_as_bytes(b"id")
     assert message.get_jms_correlation_id() == "id"
     assert message.get_jms_correlation_id_as_bytes() == b"id"
+
+
+def test_body_is_a_copy() -> None:
+    table, row = MapMessage(), StreamMessage()
+    table.set_int("one", 1)
+    row.write_int(1)
+    for message, value in ((table, {"one": 1}), (row, [1])):
+        body = message.get_body()
+        assert isinstance(body, dict | list)
+        body.clear()
+        assert message.get_body() == value
+        assert carried(message).get_body() == value
+
+
+@pytest.mark.parametrize("value", ["orders", 17, b"orders"], ids=["text", "number", "bytes"])
+def test_reply_to_is_a_destination(value: object) -> None:
+    with pytest.raises(MessageFormatException, match="JMSReplyTo"):
+        Message().set_jms_reply_to(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [17, b"17", "\ud800"], ids=["number", "bytes", "no-utf-8"])
+def test_correlation_id_is_text(value: object) -> None:
+    with pytest.raises(MessageFormatException, match="JMSCorrelationID"):
+        Message().set_jms_correlation_id(value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [17, "17", b"\xff"], ids=["number", "text", "no-utf-8"])
+def test_correlation_id_as_bytes_is_text_in_utf_8(value: object) -> None:
+    with pytest.raises(MessageFormatException, match="JMSCorrelationID"):
+        Message().set_jms_correlation_id_as_bytes(value)  # type: ignore[arg-type]
+
+
+def test_correlation_id_can_be_taken_back() -> None:
+    message = Message()
+    message.set_jms_correlation_id_as_bytes("ü".encode())
+    assert message.get_jms_correlation_id() == "ü"
+    message.set_jms_correlation_id_as_bytes(None)
+    assert message.get_jms_correlation_id() is None
+
+
+def test_text_without_a_utf_8_form_is_refused() -> None:
+    with pytest.raises(MessageFormatException, match="UTF-8"):
+        BytesMessage().write_utf("\ud800")
