@@ -163,8 +163,7 @@ class Application:
         for viewing, _ in self._looks.values():
             self.panel.look_ended(viewing, None)
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
-        self._settling, self._said, self._accepted, self._consumers = {}, {}, {}, {}
-        self._subscribed = {}
+        self._settling, self._said, self._accepted, self._consumers, self._subscribed = {}, {}, {}, {}, {}
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -187,11 +186,10 @@ class Application:
         session = self.session
         assert session is not None
         letter = self._letter(PUBLISHED + topic, service)
-        body = letter.payload(size)
         headers = {COLOUR: letter.colour} if letter.colour else None
         how: dict[str, Any] = {"published": True, "headers": headers, "retain": letter.retained, **options}
         try:
-            ticket = session.send(topic, body, service=service, **how)
+            ticket = session.send(topic, letter.payload(size), service=service, **how)
         except Refused:
             return None
         self._note_sent(letter, ticket)
@@ -286,8 +284,6 @@ class Application:
         self.process.poke()
 
     def _on_looked(self, inquiry: Inquiry) -> None:
-        if isinstance(inquiry, EndInquiry):
-            self._on_ended(inquiry)
         if not isinstance(inquiry, BrowseInquiry):
             return
         session = self.session
@@ -338,13 +334,15 @@ class Application:
                 case MessagesArrived():
                     self._on_arrived(session, outcome.consumer)
                 case ConsumerAttached():
-                    if self._subscribed.get(outcome.consumer.mailbox) is outcome.consumer:
+                    if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_begun(outcome.consumer.mailbox)
                 case ConsumerRefused():
-                    if self._subscribed.get(outcome.consumer.mailbox) is outcome.consumer:
+                    if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_refused(outcome.consumer.mailbox, str(outcome.consumer.error))
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
+                case InquiryDone(inquiry=EndInquiry() as inquiry):
+                    self._on_ended(inquiry)
                 case InquiryDone():
                     self._on_looked(outcome.inquiry)
                 case DeliveryConfirmed():

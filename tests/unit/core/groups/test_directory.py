@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipGained
@@ -256,6 +257,36 @@ def test_asker_learns_the_answer_and_stops_asking() -> None:
     bench.forget()
     bench.pass_time(20 * RETRY)
     assert not bench.said(Resolve)
+
+
+def test_answer_without_news_releases_nobody() -> None:
+    bench = asker()
+    bench.groups.learn(KEY, config(C, D))
+    bench.feed(A, Resolved(KEY, config(C, D)))
+    assert bench.groups.directory.answers == [], "who waits would ask the same question again at once"
+    bench.forget()
+    bench.pass_time(20 * RETRY)
+    assert not bench.said(Resolve)
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_directory_that_missed_the_end_of_a_group_hears_of_it_from_whoever_is_told_the_old(restart: bool) -> None:
+    bench = Bench(A)
+    old = config(B, A)
+    bench.join(old)
+    bench.feed(B, Chosen(KEY, msgspec.structs.replace(old, epoch=8, members=())))
+    bench.settle()
+    if restart:
+        bench = bench.restarted()
+    bench.groups.learn(ROOT, root(D))
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    bench.forget()
+    bench.feed(D, Resolved(KEY, old))
+    assert bench.said(Enter, to=D, config=old, retired=True)
+    assert bench.groups.directory.answers == []
+    bench.forget()
+    bench.pass_time(20 * RETRY)
+    assert bench.said(Resolve, to=D), "once the directory knows, the group is born again"
 
 
 def test_asker_is_told_that_no_group_will_be_born_and_stops_asking() -> None:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipLost
 from causeway.core.groups.registry import ROOT
-from causeway.core.messages import Accept, Chosen, Config, Inquire, Installed, NotMember, Outdated, Prepare, Promised
+from causeway.core.messages import (
+    Accept,
+    Chosen,
+    Config,
+    Inquire,
+    Installed,
+    Member,
+    NotMember,
+    Outdated,
+    Prepare,
+    Promised,
+)
 from causeway.store.base import LOCAL, Page
 from causeway.types import Key, Peer
 from tests.unit.core.groups.bench import ALL_BYTES, KEY, A, B, Bench, C, D, config, incomplete_in, members_of, put
@@ -344,3 +356,37 @@ def test_owner_of_a_newborn_group_is_reminded_of_it_by_whoever_sends_somebody_th
     bench.forget()
     bench.turn(lambda turn: (bench.groups.learn(KEY, older), bench.groups.remind(turn, KEY)))
     assert not bench.said(Chosen), "it has chosen an epoch since: it knows"
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_member_that_slept_through_the_end_of_its_group_is_told(restart: bool) -> None:
+    bench = Bench(A)
+    old = config(B, A, C)
+    bench.join(old)
+    bench.feed(B, Chosen(KEY, msgspec.structs.replace(old, epoch=8, members=())))
+    bench.settle()
+    if restart:
+        bench = bench.restarted()
+    bench.forget()
+    bench.feed(C, Prepare(KEY, old, (1, C.id)))
+    (told,) = bench.said(Outdated, to=C)
+    assert (told.config.epoch, told.config.members) == (8, ())
+    assert not bench.said(Promised)
+
+
+def test_owner_that_lost_its_storage_tells_the_others_of_a_birth_they_may_not_have_heard_of() -> None:
+    bench = Bench(A)
+    newborn = config(A, B, C)
+    stranger = Member(A, A.store + 1)
+    lost = msgspec.structs.replace(newborn, members=(stranger, *newborn.members[1:]))
+    bench.turn(lambda turn: (bench.groups.learn(KEY, lost), bench.groups.wake(turn, KEY)))
+    for peer in (B, C):
+        assert bench.said(Chosen, to=peer, config=lost)
+        assert bench.said(NotMember, to=peer, epoch=lost.epoch)
+
+
+def test_owner_of_a_newborn_group_takes_it_up_and_tells_nobody_that_it_is_gone() -> None:
+    bench = Bench(A)
+    bench.turn(lambda turn: (bench.groups.learn(KEY, config(A, B)), bench.groups.wake(turn, KEY)))
+    bench.settle()
+    assert not bench.said(NotMember)

@@ -110,6 +110,15 @@ def test_leaving_broker_wants_its_heirs_by_their_distance_and_not_itself() -> No
     assert names(r.wanted(group(A, B, C))) == ["c", "d", "e"]
 
 
+def test_leaving_broker_whose_heirs_are_gone_wants_those_who_hold_the_group() -> None:
+    r = registry(A, B, C)
+    r.leaving, r.heirs = True, [D]
+    r.suspected[D.id] = None
+    held = group(A, B, C)
+    held.gone[B.id] = 9
+    assert names(r.wanted(held)) == ["c"]
+
+
 # Ways out --------------------------------------------------------------------------------------------------------
 def test_message_to_ourselves_comes_back_within_the_turn() -> None:
     r, turn = registry(), Turn(1)

@@ -215,7 +215,7 @@ def test_subscribing_goes_on_when_the_next_life_wants_the_same() -> None:
 
 def test_subscribing_catches_that_a_reader_is_not_served() -> None:
     checker = begun()
-    with pytest.raises(Wrong, match="not served.*IN_USE"):
+    with pytest.raises(Wrong, match=r"not served.*IN_USE"):
         checker.subscription_refused(BOX, "IN_USE")
 
 
