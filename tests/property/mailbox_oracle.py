@@ -210,9 +210,10 @@ class Oracle:
             assert message.identity == (head.source, head.stream, head.first + at)
             assert message.priority == head.priority
             assert message.deliveries == head.deliveries
-            assert not (message.deliveries or number in self.again) or head.flags & Flag.REDELIVERED
+            again = {self.resolve(one) for one in self.again}
+            assert not (message.deliveries or number in again) or head.flags & Flag.REDELIVERED
             ordered = message.stream == TRANSACTIONAL and not message.ready
-            first_time = not message.deliveries and number not in self.again
+            first_time = not message.deliveries and number not in again
             if ordered and first_time and number not in self.once_locked:
                 key = (message.source, message.stream)
                 for reader in (holder,) if self.divided else (holder, None):
