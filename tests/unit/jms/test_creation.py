@@ -1,5 +1,5 @@
-"""What a session makes: a browse survives a broken message, and `unsubscribe` ends the own subscription if there is one,
-else the shared one."""
+"""What a session makes: a browse survives a broken message, and `unsubscribe` ends the own subscription if there is
+one, else the shared one."""
 
 from __future__ import annotations
 
