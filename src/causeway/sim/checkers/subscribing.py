@@ -181,7 +181,8 @@ class Subscribing(Checker):
         watched.held[letter, reader] = None
         watched.seen[letter] = None
         watched.owed.pop(letter, None)
-        if letter.retained:
+        begun = watched.periods[-1].begun
+        if letter.retained and (begun is None or self._sent[letter] <= begun):  # else it would have come anyway
             watched.notices.pop(letter.topic, None)
         if letter.stream == ServiceClass.TRANSACTIONAL and not again:
             self._check_order(watched, reader, letter)

@@ -304,6 +304,15 @@ def test_subscribing_catches_that_nothing_retained_came() -> None:
         checker.finish()
 
 
+def test_subscribing_does_not_take_what_is_published_later_for_what_was_retained() -> None:
+    checker = greeted()
+    checker.subscription_begun(BOX)
+    checker.now = 25
+    send(checker, notice(4))
+    checker.delivered(BOX, READER, notice(4))
+    assert len(checker.owed()) == 1
+
+
 def test_subscribing_catches_a_retained_letter_that_was_replaced() -> None:
     checker = greeted()
     with pytest.raises(Wrong, match="and what is retained"):
