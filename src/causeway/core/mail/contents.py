@@ -225,7 +225,7 @@ class Contents:
         consumer.held[part.batch.rank << 32 | part.start] = part  # part.key
 
     def give_back(self, part: BatchPart, deliveries_max: int, tally: Tally) -> None:
-        """A consumer does not want its part, which is counted; or (deliveries_max 0) is gone, perhaps without a look."""
+        """A consumer does not want its part, which is counted; or (deliveries_max 0) is gone, perhaps unread."""
         self._unhold(part)
         if deliveries_max:
             part.deliveries += 1
