@@ -541,3 +541,12 @@ async def test_wrong_names_patterns_and_selectors_are_refused_with_their_column(
                 bus.subscription("roads/#", **wrong)
         with pytest.raises(ConfigError, match="offsets count per first level"):
             bus.subscription("#", start=17)
+
+
+async def test_ending_what_does_not_exist_is_an_error(cluster: LocalCluster) -> None:
+    async with causeway.connect(cluster.url, name="tidy") as bus:
+        with pytest.raises(causeway.Refused) as refused:
+            await bus.unsubscribe("never-begun")
+        assert refused.value.code == causeway.Code.NO_MAILBOX
+        with pytest.raises(causeway.Refused):
+            await bus.forget_history("never/kept")

@@ -81,6 +81,7 @@ TOLD_APART = [
 ]
 """Classes of which the table names every call; messages have too many."""
 UNTOLD = {
+    "show",
     "end",
     "adopt",
     "forget",

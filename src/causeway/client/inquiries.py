@@ -181,12 +181,14 @@ class FindInquiry(Inquiry):
 class EndInquiry(Inquiry):
     """Let a subscription or a private mailbox end, with all that is in it: `result` says whether there was one."""
 
-    __slots__ = ("repeated",)
+    __slots__ = ("followed", "repeated")
 
     def __init__(self, number: int, mailbox: str) -> None:
         super().__init__(number, mailbox)
         self.repeated = False
         """Whether it may have ended before, without our hearing of it."""
+        self.followed = 0
+        """How often we were sent on, which ends nothing."""
 
     def repeat(self, turn: Turn, link: Uplink) -> None:
         """Nobody answered; perhaps the answer was lost."""
@@ -194,8 +196,9 @@ class EndInquiry(Inquiry):
         self.ask(turn, link)
 
     def on_lost(self, turn: Turn) -> None:
-        """Perhaps the answer with it."""
-        self.repeated = True
+        """Perhaps the answer with it; unless we were only sent on."""
+        self.repeated = self.repeated or self.moves <= self.followed
+        self.followed = self.moves
 
     def is_final(self, turn: Turn, refusal: Moved) -> bool:
         """The owner knows better, or there is nothing to end."""

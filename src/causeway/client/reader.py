@@ -19,6 +19,10 @@ from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet
 from causeway.types import SECOND, VOLATILE_FROM, Duration, Instant, Span
 
+FORMER_LIFE: Final[Duration] = 3 * SECOND
+"""Who asks for a mailbox alone is told for so long that somebody has it: perhaps a former life of the same application,
+whose end its broker has not noticed yet."""
+
 CONTEST: Final[Duration] = 10 * SECOND
 """Who had a mailbox alone and lost its link is told for a while that somebody has it: itself, until that is noticed."""
 
@@ -134,10 +138,10 @@ class MailReader(Errand):
             return True
         if self.answered:
             return False  # somebody else was refused
-        if refusal.code == Code.IN_USE and self.served:
+        if refusal.code == Code.IN_USE:
             if self.contested_at is None:
                 self.contested_at = turn.now
-            return turn.now - self.contested_at >= CONTEST
+            return turn.now - self.contested_at >= (CONTEST if self.served else FORMER_LIFE)
         return True
 
     def on_lost(self, turn: Turn) -> None:

@@ -105,7 +105,10 @@ def test_bad_selector_is_refused_at_once(stage: Stage, selector: str) -> None:
     assert stage.said(Attach) == []
 
 
-def test_a_refused_consumer_does_not_unsettle_the_one_that_keeps_it_out(stage: Stage, home: str) -> None:
+def test_a_refused_consumer_does_not_unsettle_the_one_that_keeps_it_out(
+    stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.client.reader.FORMER_LIFE", 0)
     first = stage.consume(home, "orders")
     second = stage.session.attach("orders", 10)
     stage.turn()

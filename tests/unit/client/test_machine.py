@@ -190,7 +190,10 @@ def test_message_of_a_mailbox_has_no_topic(stage: Stage, home: str) -> None:
 
 # Refusals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("code", [Code.IN_USE, Code.BAD_FIELD, Code.OVERFLOWED], ids=lambda code: code.name)
-def test_refused_consumer_is_told_why_and_does_not_ask_again(stage: Stage, home: str, code: Code) -> None:
+def test_refused_consumer_is_told_why_and_does_not_ask_again(
+    stage: Stage, home: str, code: Code, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.client.reader.FORMER_LIFE", 0)
     reader = stage.session.attach("sub/billing/board", 10, exclusive=True, interest=INTEREST)
     stage.turn()
     refuse(stage, home, "sub/billing/board", code)
@@ -203,7 +206,20 @@ def test_refused_consumer_is_told_why_and_does_not_ask_again(stage: Stage, home:
     assert stage.said(Attach) == []
 
 
-def test_who_is_served_is_not_meant_when_another_is_refused(stage: Stage, home: str) -> None:
+def test_who_is_kept_out_asks_again_for_a_while(stage: Stage, home: str) -> None:
+    reader = stage.session.attach("sub/billing/board", 10, exclusive=True, interest=INTEREST)
+    stage.turn()
+    refuse(stage, home, "sub/billing/board", Code.IN_USE)
+    assert reader.error is None, "perhaps by its own former life"
+    stage.said(Attach, home)
+    stage.sleep(SECOND)
+    assert stage.said(Attach, home) != []
+
+
+def test_who_is_served_is_not_meant_when_another_is_refused(
+    stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.client.reader.FORMER_LIFE", 0)
     first = stage.consume(home, "sub/billing/board")
     second = stage.session.attach("sub/billing/board", 10, exclusive=True)
     stage.turn()
