@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,11 +20,7 @@ from causeway.jms import (
     TextMessage,
 )
 from causeway.testing import LocalCluster
-
-WAIT = 10_000
-"""Milliseconds within which what must come has come."""
-MOMENT = 300
-"""Milliseconds in which what must not come would have come."""
+from tests.integration.jms_actions import MOMENT, WAIT, eventually, left_in, send, text_of
 
 
 @pytest.fixture(scope="module")
@@ -43,38 +39,6 @@ def connection(factory: ConnectionFactory) -> Iterator[Connection]:
     with factory.create_connection() as made:
         made.start()
         yield made
-
-
-def send(connection: Connection, queue: str, *texts: str, **properties: str) -> None:
-    session = connection.create_session()
-    producer = session.create_producer(session.create_queue(queue))
-    for text in texts:
-        message = session.create_text_message(text)
-        for name, value in properties.items():
-            message.set_string_property(name, value)
-        producer.send(message)
-    session.close()
-
-
-def text_of(message: Message | None) -> str | None:
-    if message is None:
-        return None
-    assert isinstance(message, TextMessage)
-    return message.get_text()
-
-
-def eventually(condition: Callable[[], bool], seconds_max: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        assert time.monotonic() < deadline, "never became true"
-        time.sleep(0.02)
-
-
-def left_in(connection: Connection, queue: str) -> list[str | None]:
-    session = connection.create_session()
-    found = [text_of(message) for message in session.create_browser(session.create_queue(queue)).get_enumeration()]
-    session.close()
-    return found
 
 
 # Messages -------------------------------------------------------------------------------------------------------

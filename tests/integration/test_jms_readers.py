@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from causeway import jms, sync
 from causeway.errors import LocalProtocolError
-from causeway.jms import Connection, ConnectionFactory, Message, Session, TextMessage
+from causeway.jms import Connection, ConnectionFactory, Message, Session
 from causeway.kinds import KIND
 from causeway.testing import LocalCluster
-
-WAIT = 10_000
-"""Milliseconds within which what must come has come."""
-MOMENT = 300
-"""Milliseconds in which what must not come would have come."""
+from tests.integration.jms_actions import MOMENT, WAIT, eventually, left_in, send, text_of
 
 
 @pytest.fixture(scope="module")
@@ -31,35 +26,6 @@ def connection(cluster: LocalCluster) -> Iterator[Connection]:
     with ConnectionFactory(cluster.url).create_connection() as made:
         made.start()
         yield made
-
-
-def send(connection: Connection, queue: str, *texts: str) -> None:
-    session = connection.create_session()
-    producer = session.create_producer(session.create_queue(queue))
-    for text in texts:
-        producer.send(session.create_text_message(text))
-    session.close()
-
-
-def text_of(message: Message | None) -> str | None:
-    if message is None:
-        return None
-    assert isinstance(message, TextMessage)
-    return message.get_text()
-
-
-def eventually(condition: Callable[[], bool], seconds_max: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        assert time.monotonic() < deadline, "never became true"
-        time.sleep(0.02)
-
-
-def left_in(connection: Connection, queue: str) -> list[str | None]:
-    session = connection.create_session()
-    found = [text_of(message) for message in session.create_browser(session.create_queue(queue)).get_enumeration()]
-    session.close()
-    return found
 
 
 # Beginning again -------------------------------------------------------------------------------------------------

@@ -8,13 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from causeway import jms
-from causeway.jms import Connection, ConnectionFactory, Message, MessageConsumer, Session, TextMessage
+from causeway.jms import Connection, ConnectionFactory, MessageConsumer, Session
 from causeway.testing import LocalCluster
-
-WAIT = 10_000
-"""Milliseconds within which what must come has come."""
-MOMENT = 300
-"""Milliseconds in which what must not come would have come."""
+from tests.integration.jms_actions import MOMENT, WAIT, publish, text_of
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +32,6 @@ def connect(cluster: LocalCluster) -> Iterator[Callable[..., Connection]]:
     yield connect_started
     for connection in made:
         connection.close()
-
-
-def publish(connection: Connection, topic: str, *texts: str, **properties: str) -> None:
-    session = connection.create_session()
-    producer = session.create_producer(session.create_topic(topic))
-    for text in texts:
-        message = session.create_text_message(text)
-        for name, value in properties.items():
-            message.set_string_property(name, value)
-        producer.send(message)
-    session.close()
-
-
-def text_of(message: Message | None) -> str | None:
-    if message is None:
-        return None
-    assert isinstance(message, TextMessage)
-    return message.get_text()
 
 
 def texts(consumer: MessageConsumer, count: int) -> list[str | None]:

@@ -357,7 +357,7 @@ class Outbox:
             return True
         for key in [key for key in streams if self._streams[key].is_idle]:
             del streams[key], self._streams[key]
-        return not conn or len(streams) < STREAMS_PER_CLIENT_MAX
+        return len(streams) < STREAMS_PER_CLIENT_MAX
 
     def statistics(self) -> dict[str, int]:
         """How much waits for an acknowledgement."""

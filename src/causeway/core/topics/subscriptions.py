@@ -28,6 +28,9 @@ from causeway.types import Instant, Key, Overflow, key_of
 VERSIONS_PER_LIFE_BITS = 16
 """So many changes of a subscription are told apart before its versions run into those of a next life of its mailbox."""
 
+Askers = list[tuple[int, Attach | EndMailbox]]
+"""Connections, and what each of them waits for."""
+
 
 class OwnedSubscription:
     """One subscription at its owner."""
@@ -65,7 +68,7 @@ class OwnedSubscription:
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
         self.tries = 0
-        self.askers: list[tuple[int, Attach | EndMailbox]] = []
+        self.askers: Askers = []
         """Who waits until all have answered."""
 
 
@@ -296,9 +299,7 @@ class Subscriptions:
             # Before any item forgets it: a next owner would take it for registered.
             self._office.write_own(turn, known.box, [self._row(known)], lambda turn: self._written(turn, known))
 
-    def _end(
-        self, turn: Turn, group: Key, known: OwnedSubscription, askers: list[tuple[int, Attach | EndMailbox]]
-    ) -> None:
+    def _end(self, turn: Turn, group: Key, known: OwnedSubscription, askers: Askers) -> None:
         self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
         self._retire(turn, group)
         for conn, head in askers:
