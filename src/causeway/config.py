@@ -6,10 +6,12 @@ from typing import Final
 
 import msgspec
 
+from causeway.domains import check_domain
 from causeway.errors import ConfigError
 from causeway.limits import (
     CAPABILITY_MAX,
     CONNECTIONS_MAX,
+    DOMAINS_PER_SEAT_MAX,
     ID_MAX,
     MAILBOX_STORED_BYTES_MAX,
     MAILBOX_VOLATILE_BYTES_MAX,
@@ -40,6 +42,12 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     founder: bool = False
     """Begin a new cluster when the store is empty and no seed answers as a member of one. Exactly one broker of a
     cluster is started so."""
+    domains: tuple[str, ...] = ()
+    """Domains to be seated in, in addition to those it joined before; two or more make it a router. Domains form a
+    tree: what would close a cycle is refused. Without any it takes no part in causal order."""
+    paths: int = 1
+    """Disjoint ways that a batch in causal order takes to the next seat, 1 to 3: more than one so that it is not late
+    when a link or a broker between fails."""
     durability: str = "disk"
     """`disk`: acknowledged means on stable storage. `memory`: the paper's mode, copies in memory only."""
     copies: int = 3
@@ -77,6 +85,12 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
         check_name("name", self.name)
         if not 0 <= self.port <= 65535:
             raise ConfigError("port", self.port, "must lie in 0..65535 (0 lets the system choose)")
+        if len(self.domains) > DOMAINS_PER_SEAT_MAX or len(set(self.domains)) < len(self.domains):
+            raise ConfigError("domains", self.domains, f"must be at most {DOMAINS_PER_SEAT_MAX} different names")
+        for domain in self.domains:
+            check_domain("domains", domain)
+        if not 1 <= self.paths <= 3:
+            raise ConfigError("paths", self.paths, "must lie in 1..3")
         if self.durability not in ("disk", "memory"):
             raise ConfigError("durability", self.durability, "must be 'disk' or 'memory'")
         if not 1 <= self.copies <= 7:

@@ -38,6 +38,10 @@ class Code(enum.IntEnum):
     NO_MAILBOX = 14
     IN_USE = 15
     OVERFLOWED = 16
+    CYCLE = 17
+    NO_SEAT = 18
+    NO_ROUTE = 19
+    ORDER_LOST = 20
 
     @classmethod
     def of(cls, value: int) -> Code:
@@ -64,6 +68,10 @@ REMEDIES: dict[Code, str] = {
     Code.NO_MAILBOX: "send elsewhere: the private mailbox or subscription has ended with the connection it belonged to",
     Code.IN_USE: "close the other consumer of this subscription first, or share it",
     Code.OVERFLOWED: "read faster, subscribe again, or choose another overflow policy",
+    Code.CYCLE: "leave out one of the named domains: they must form a tree",
+    Code.NO_SEAT: "start brokers with --domain NAME: causal order needs a broker that is seated in a domain",
+    Code.NO_ROUTE: "seat a broker in a domain of each side, so that the named seats are connected",
+    Code.ORDER_LOST: "send it anew: its place in the order was given up after its sender and its seat failed together",
 }
 """What people are told to do."""
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from causeway.errors import ConfigError
 from causeway.limits import NAME_BYTES_MAX
+from causeway.types import SEAT_PREFIX
 
 PRIVATE: Final = "~"
 """Reserved in names. Followed by 16 hex digits it ends the name of a mailbox of one life of one application, which ends
@@ -14,6 +15,9 @@ some time after it; people do not write so many digits by accident."""
 
 RESERVED_PREFIX: Final = "causeway/"
 """Names that begin with it are the brokers' own groups, never mailboxes."""
+
+MAP_NAME: Final = "causeway/domains"
+"""The group that knows all seats, their domains, and who takes part where."""
 
 DURABLE_PREFIX: Final = "sub/"
 SHARED_PREFIX: Final = "shared/"
@@ -70,6 +74,26 @@ _PRIVATE_NAME: Final = re.compile(f"[^{PRIVATE}]+{PRIVATE}[0-9a-f]{{16}}")
 def private_name(application: str, incarnation: int) -> str:
     """The mailbox of one life of an application."""
     return f"{application}{PRIVATE}{incarnation:016x}"
+
+
+def seat_name(broker: str) -> str:
+    """The group of a broker's seat."""
+    return SEAT_PREFIX + broker
+
+
+def is_seat(group: str) -> bool:
+    """Whether a group is a seat."""
+    return group.startswith(SEAT_PREFIX)
+
+
+def bound_names(mailbox: str) -> tuple[str, ...]:
+    """Whose seat a mailbox goes with, the first of these that has one: an application's own mailboxes go with it."""
+    if mailbox.startswith(DURABLE_PREFIX):
+        return (mailbox[len(DURABLE_PREFIX) :].rpartition("/")[0],)
+    if is_private(mailbox) and not mailbox.startswith(SHARED_PREFIX):
+        owner = mailbox.partition(PRIVATE)[0]
+        return (owner, owner.rpartition("/")[0]) if "/" in owner else (owner,)
+    return (mailbox,)
 
 
 def is_private(mailbox: str) -> bool:

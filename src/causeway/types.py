@@ -32,8 +32,18 @@ MILLISECOND: Final[Duration] = 1_000_000
 SECOND: Final[Duration] = 1_000_000_000
 
 
+SEAT_PREFIX: Final = "causeway/seats/"
+"""Groups named so are seats: the part of a broker in causal traffic, named after the broker it belongs to."""
+
+
 def key_of(name: str) -> Key:
-    """The one hash of the system: a broker's or a mailbox's name to its place on the ring."""
+    """The one hash of the system: a broker's or a mailbox's name to its place on the ring.
+
+    A seat lies beside its broker, so that nobody is closer to it while that one lives, and its neighbours hold copies.
+    """
+    if name.startswith(SEAT_PREFIX):
+        beside = key_of(name[len(SEAT_PREFIX) :])
+        return Key(beside[:-1] + bytes([beside[-1] ^ 1]))
     return Key(hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest())
 
 

@@ -13,6 +13,7 @@ from typing import get_args
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import NEVER, Alarm
 from causeway.core.effects import Effects, Load
 from causeway.core.events import (
@@ -44,6 +45,7 @@ from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
+    CausalMessage,
     GroupMessage,
     Leave,
     MailMessage,
@@ -67,6 +69,7 @@ _WHY_NOT_FOUND: dict[int, str] = {
     Code.CLUSTER_FULL: "mailbox: there is none of this name, and the cluster has as many as it may; use one that is",
     Code.NO_MAILBOX: "mailbox: it has ended, or has not begun: only its reader begins a private mailbox",
 }
+_DESK_MESSAGES = MailMessage | TransactionMessage | TopicMessage | CausalMessage
 _ME = b"n"
 """LOCAL row: what this broker knows of its cluster."""
 
@@ -101,14 +104,24 @@ class Node:
         self._links = Links(config, me, incarnation, rng, alarm=alarm)
         self._overlay = Overlay(config, self._links, rng, alarm=alarm)
         self._groups = Groups(config, self._links, self._overlay, rng, alarm=alarm)
-        topics = BrokerTopics()
-        self._desk = Desk(config, incarnation, self._links, self._overlay, self._groups, topics=topics, alarm=alarm)
+        topics, self._causal = BrokerTopics(), BrokerCausal()
+        self._desk = Desk(
+            config,
+            incarnation,
+            self._links,
+            self._overlay,
+            self._groups,
+            topics=topics,
+            causal=self._causal,
+            alarm=alarm,
+        )
         topics.open(config, self._desk, self._groups, self._links, alarm)
+        self._causal.open(config, self._desk, self._groups, self._links, alarm)
         self._timed = (self._links, self._overlay, self._groups, self._desk)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
             **dict.fromkeys(get_args(GroupMessage), self._on_group_message),
-            **dict.fromkeys(get_args(MailMessage | TransactionMessage | TopicMessage), self._desk.on_peer_message),
+            **dict.fromkeys(get_args(_DESK_MESSAGES), self._desk.on_peer_message),
         }
         """Whose a message of another broker is; those of the links never get here."""
 
@@ -200,6 +213,8 @@ class Node:
             case Committed():
                 if event.group == ROOT:
                     self._groups.directory.on_committed(turn, event.ticket)
+                elif event.group in self._causal.groups:
+                    self._causal.on_committed(turn, event.group, event.ticket)
                 else:
                     self._desk.on_committed(turn, event)
             case PeerUp():
@@ -218,19 +233,30 @@ class Node:
                 if self._blank and self._overlay.founded:
                     self._blank = False
                     self._groups.found(turn)
+                if self._overlay.active:
+                    self._causal.on_joined(turn)
             case OwnershipGained():
                 if event.group == ROOT:
                     self._groups.directory.on_ownership_gained(event)
+                elif self._causal.gain(turn, event):
+                    self._desk.courier.release(turn, event.group)
                 else:
                     self._desk.on_ownership_gained(turn, event)
             case OwnershipResumed():
-                if event.group != ROOT:
+                if event.group in self._causal.groups:
+                    self._causal.resume(turn, event.group)
+                    self._desk.courier.release(turn, event.group)
+                elif event.group != ROOT:
                     self._desk.on_ownership_resumed(turn, event)
             case OwnershipLost():
                 if event.group == ROOT:
                     self._groups.directory.on_ownership_lost()
                 else:
-                    self._desk.on_ownership_lost(turn, event)
+                    if event.group in self._causal.groups:
+                        self._causal.lose(turn, event.group)
+                        self._desk.courier.release(turn, event.group)
+                    else:
+                        self._desk.on_ownership_lost(turn, event)
                     if event.config.members:
                         self._groups.directory.drop_report(event.group)
                     else:

@@ -8,17 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
+    AskDomains,
     AskInterest,
+    AskMark,
     Attach,
+    Bind,
     Config,
     Confirmed,
     Deposit,
+    Domains,
+    DomainsHeld,
     EndMailbox,
     Message,
     Register,
+    Relayed,
     SummaryHeld,
+    TakeSeat,
     TxAsk,
     TxDecide,
     TxPrepare,
@@ -27,7 +35,22 @@ from causeway.errors import Code
 from causeway.store.base import Row, Write
 from causeway.types import BrokerId, Duration, Instant, Key, Peer
 
-Postable = Deposit | Confirmed | TxPrepare | TxDecide | TxAsk | Register | AskInterest | SummaryHeld
+Postable = (
+    Deposit
+    | Confirmed
+    | TxPrepare
+    | TxDecide
+    | TxAsk
+    | Register
+    | AskInterest
+    | SummaryHeld
+    | TakeSeat
+    | AskDomains
+    | Domains
+    | DomainsHeld
+    | Bind
+    | AskMark
+)
 """What is addressed to a mailbox rather than to a broker."""
 
 
@@ -169,6 +192,38 @@ class Topics(Protocol):
     def next_deadline(self) -> Instant | None: ...
     def on_deadline(self, turn: Turn) -> None: ...
     def statistics(self) -> dict[str, int]: ...
+
+
+class Causal(Protocol):
+    """What mail asks of causal order: seats and the map are groups, and no mailboxes."""
+
+    groups: dict[Key, None]
+    """Those we own."""
+
+    def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
+        """A message for the map or a seat; False when it must wait until we may write."""
+
+    def answered(self, turn: Turn, head: Message) -> None:
+        """An answer of the map, or to what a seat sent."""
+
+    def relay(self, turn: Turn, head: Relayed, body: bytes) -> None:
+        """A second way leads over us, or ends here."""
+
+    def submit(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
+        """A client sends or publishes a batch in causal order."""
+
+    def ask(self, turn: Turn, event: ClientMessage) -> None:
+        """A client asks for its seat, or for this broker to join a domain."""
+
+    def on_client_gone(self, conn: int) -> None:
+        """A client's connection ended."""
+
+    def flush(self, turn: Turn) -> None:
+        """End of a turn."""
+
+    def next_deadline(self) -> Instant | None: ...
+    def on_deadline(self, turn: Turn) -> None: ...
+    def statistics(self) -> dict[str, object]: ...
 
 
 class Courier(Protocol):

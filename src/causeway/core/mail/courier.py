@@ -18,12 +18,17 @@ from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
+    AskDomains,
     AskInterest,
+    AskMark,
     Attach,
+    Bind,
     Browse,
     Commit,
     Deposit,
     Detach,
+    Domains,
+    DomainsHeld,
     EndMailbox,
     Find,
     MailboxEnded,
@@ -35,6 +40,7 @@ from causeway.core.messages import (
     Routed,
     Settle,
     SummaryHeld,
+    TakeSeat,
     TxDecide,
     TxPrepare,
     TxPrepared,
@@ -49,7 +55,7 @@ from causeway.limits import (
     WAITING_PER_MAILBOX_BYTES_MAX,
     WAITING_PER_MAILBOX_MAX,
 )
-from causeway.names import is_private
+from causeway.names import MAP_NAME, is_private
 from causeway.topics import is_item
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
@@ -295,4 +301,8 @@ def place_of(head: Postable) -> str:
         return head.dest
     if isinstance(head, Register | AskInterest | SummaryHeld):
         return head.item
+    if isinstance(head, TakeSeat | AskDomains | DomainsHeld | Bind):
+        return MAP_NAME
+    if isinstance(head, Domains | AskMark):
+        return head.seat
     return head.mailbox if isinstance(head, TxPrepare | TxDecide) else head.source

@@ -29,16 +29,24 @@ from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import BURIED, FORWARDED, Outbox
 from causeway.core.messages import (
     Accepted,
+    AskDomains,
     AskInterest,
+    AskMark,
+    AskSeat,
     Attach,
+    Bind,
+    Bound,
     Browse,
     Chosen,
     Commit,
     Confirmed,
     Deposit,
     Detach,
+    Domains,
+    DomainsHeld,
     EndMailbox,
     Find,
+    JoinDomain,
     Message,
     NotMember,
     Outcome,
@@ -46,21 +54,25 @@ from causeway.core.messages import (
     Register,
     Registered,
     Rejected,
+    Relayed,
     Resend,
     Return,
     Routed,
+    SeatTaken,
     Settle,
     Summary,
     SummaryHeld,
+    TakeSeat,
     TxAsk,
     TxDecide,
     TxDone,
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import Groups, Postable, Ring, Topics
+from causeway.core.ports import Causal, Groups, Postable, Ring, Topics
 from causeway.errors import Code
 from causeway.limits import ID_MAX, STATUS_ENTRIES_MAX
+from causeway.names import is_seat
 from causeway.topics import is_item
 from causeway.types import Instant, Key
 
@@ -77,6 +89,7 @@ class Desk:
         groups: Groups,
         *,
         topics: Topics,
+        causal: Causal,
         alarm: Alarm,
     ) -> None:
         self._me = links.me
@@ -88,6 +101,7 @@ class Desk:
         self.courier = MailCourier(config.name, links, ring, groups, self, alarm=alarm)
         self._coordinator = Coordinator(config, self._me.id, groups, self.courier, alarm=alarm)
         self._topics = topics
+        self._causal = causal
         is_deciding = self._coordinator.is_deciding
         self.office = Office(
             config, self._me.id, groups, self.courier, topics=topics, is_deciding=is_deciding, alarm=alarm
@@ -96,12 +110,13 @@ class Desk:
         self._burials = Burials(self.office, self.outbox, incarnation)
         durable = config.durability == "disk"
         self._counter = Counter(self.office, links, groups, self.courier, durable=durable, introduce=self._introduced)
-        self._timed = (self.outbox, self.office, self._coordinator, self.courier, topics)
+        self._timed = (self.outbox, self.office, self._coordinator, self.courier, topics, causal)
 
     # courier.Local ---------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
         if isinstance(head, Deposit):
-            return self.office.deposit(turn, key, head, body)
+            taken = self.office.deposit(turn, key, head, body)
+            return taken or (head.causal is not None and self._causal.arrived(turn, key, head, body))
         if isinstance(head, Confirmed):
             conn = self._clients.get((head.source, head.incarnation))
             if conn is not None:
@@ -118,7 +133,10 @@ class Desk:
         elif isinstance(head, TxAsk):
             self._coordinator.on_ask(turn, key, head)
         elif key in self.office.boxes:
-            self._topics.arrived(turn, key, head)
+            if isinstance(head, Register | AskInterest | SummaryHeld):
+                self._topics.arrived(turn, key, head)
+        else:
+            return self._causal.arrived(turn, key, head, body)
         return True
 
     def answered(self, turn: Turn, head: Message) -> None:
@@ -128,14 +146,18 @@ class Desk:
                 if whose == BURIED:
                     self.office.buried(turn, head.source, head.first, head.last)
                 elif whose == FORWARDED:
-                    self._topics.answered(turn, head)
+                    (self._causal if is_seat(head.source) else self._topics).answered(turn, head)
             case Rejected():
                 if head.code == Code.NO_MAILBOX and is_item(head.source):
                     self._topics.answered(turn, head)
+                elif head.code == Code.NO_MAILBOX and is_seat(head.source):
+                    self._causal.answered(turn, head)
                 else:
                     self.outbox.on_rejected(turn, head)
             case Registered() | Summary():
                 self._topics.answered(turn, head)
+            case SeatTaken() | Domains() | Bound():
+                self._causal.answered(turn, head)
             case Resend():
                 self.outbox.on_resend(turn, head)
             case Confirmed():
@@ -159,7 +181,9 @@ class Desk:
             identity = (head.source, head.incarnation)
             if self._of_conn.get(conn) != identity and not self._introduce(turn, conn, identity):
                 return
-            if head.published is None:
+            if head.causal is not None:
+                self._causal.submit(turn, conn, head, event.body)
+            elif head.published is None:
                 self.outbox.take(turn, conn, head, event.body)
             else:
                 self._topics.publish(turn, conn, head, event.body)
@@ -171,6 +195,8 @@ class Desk:
                 self._on_commit(turn, event, head)
             case Attach() | Browse() | Find() | EndMailbox():
                 self._counter.request(turn, event, head.mailbox)
+            case AskSeat() | JoinDomain():
+                self._causal.ask(turn, event)
             case _:
                 detail = f"{type(head).__name__} is not something a client says"
                 self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
@@ -214,6 +240,7 @@ class Desk:
         if identity is not None and self._clients.get(identity) == conn:
             del self._clients[identity]
         self._topics.on_client_gone(conn, identity)
+        self._causal.on_client_gone(conn)
         self.outbox.on_client_gone(turn, conn)
         self.office.on_client_gone(turn, conn)
 
@@ -236,10 +263,16 @@ class Desk:
                 self.courier.on_direct(turn, event.peer, head.mailbox, head, event.body)
             case TxAsk():
                 self.courier.on_direct(turn, event.peer, head.source, head, event.body)
-            case Register() | AskInterest() | SummaryHeld():
-                self.courier.on_direct(turn, event.peer, head.item, head, event.body)
+            case Register() | AskInterest() | SummaryHeld() | TakeSeat() | AskDomains() | DomainsHeld() | Bind():
+                self.courier.on_direct(turn, event.peer, place_of(head), head, event.body)
+            case AskMark() | Domains() if head.seat:
+                self.courier.on_direct(turn, event.peer, head.seat, head, event.body)
             case Accepted() | Rejected() | Resend() | Confirmed() | TxPrepared() | TxDone() | Registered() | Summary():
                 self.answered(turn, head)
+            case SeatTaken() | Domains() | Bound():
+                self.answered(turn, head)
+            case Relayed():
+                self._causal.relay(turn, head, event.body)
             case _:
                 pass
 
@@ -322,6 +355,7 @@ class Desk:
         """End of a turn: deliveries, dead letters, refusals."""
         self._burials.flush(turn)
         self._topics.flush(turn)
+        self._causal.flush(turn)
         while self._coordinator.outcomes:
             outcome = self._coordinator.outcomes.pop(0)
             conn = self._clients.get((outcome.source, outcome.incarnation))
@@ -339,5 +373,6 @@ class Desk:
             "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),
             "deposits": self.outbox.taken,
             "topics": self._topics.statistics(),
+            "causal": self._causal.statistics(),
             "waiting": self.courier.waiting_count,
         }

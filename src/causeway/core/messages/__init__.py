@@ -3,6 +3,24 @@
 Structs are arrays on the wire, tagged by a number; fields are only ever appended, with defaults (docs/wire.md).
 """
 
+from causeway.core.messages.causal import (
+    AskDomains,
+    AskMark,
+    AskSeat,
+    Bind,
+    Bound,
+    Causal,
+    CausalMessage,
+    DomainJoined,
+    Domains,
+    DomainsHeld,
+    JoinDomain,
+    Relayed,
+    SeatEntry,
+    SeatGiven,
+    SeatTaken,
+    TakeSeat,
+)
 from causeway.core.messages.groups import (
     Accept,
     Adopted,
@@ -106,7 +124,16 @@ from causeway.core.messages.transactions import (
     TxPrepared,
 )
 
-Message = LinkMessage | LocateMessage | OverlayMessage | GroupMessage | MailMessage | TransactionMessage | TopicMessage
+Message = (
+    LinkMessage
+    | LocateMessage
+    | OverlayMessage
+    | GroupMessage
+    | MailMessage
+    | TransactionMessage
+    | TopicMessage
+    | CausalMessage
+)
 """Any frame's head."""
 
 __all__ = [
@@ -114,15 +141,22 @@ __all__ = [
     "Accept",
     "Accepted",
     "Adopted",
+    "AskDomains",
     "AskInterest",
+    "AskMark",
+    "AskSeat",
     "Attach",
     "Attached",
     "Ballot",
+    "Bind",
+    "Bound",
     "Browse",
     "Browsed",
     "BrowsedBatch",
     "Burden",
     "Candidate",
+    "Causal",
+    "CausalMessage",
     "Chosen",
     "Chunk",
     "Chunked",
@@ -133,6 +167,9 @@ __all__ = [
     "Deliver",
     "Deposit",
     "Detach",
+    "DomainJoined",
+    "Domains",
+    "DomainsHeld",
     "EndMailbox",
     "Enter",
     "Entered",
@@ -147,6 +184,7 @@ __all__ = [
     "Installed",
     "Interest",
     "JoinDenied",
+    "JoinDomain",
     "JoinReply",
     "JoinRequest",
     "Leave",
@@ -173,6 +211,7 @@ __all__ = [
     "Register",
     "Registered",
     "Rejected",
+    "Relayed",
     "Replicate",
     "Resend",
     "Resolve",
@@ -181,6 +220,9 @@ __all__ = [
     "Routed",
     "RowReply",
     "RowRequest",
+    "SeatEntry",
+    "SeatGiven",
+    "SeatTaken",
     "SendPart",
     "Settle",
     "SettlePart",
@@ -191,6 +233,7 @@ __all__ = [
     "StoryRequest",
     "Summary",
     "SummaryHeld",
+    "TakeSeat",
     "TopicMessage",
     "TransactionMessage",
     "TxAsk",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from causeway.core.messages.causal import AskDomains, AskMark, Bind, Causal, Domains, DomainsHeld, TakeSeat
 from causeway.core.messages.topics import AskInterest, Interest, Published, Register, SummaryHeld
 from causeway.core.messages.transactions import TxAsk, TxDecide, TxPrepare
 from causeway.types import Key, Peer, Span
@@ -37,6 +38,8 @@ class Deposit(msgspec.Struct, frozen=True, array_like=True, tag=60, gc=False):
     """Of a batch for a topic: `dest` is the topic's item, or a subscription."""
     delay: int = 0
     """Nanoseconds from now before which nobody gets it."""
+    causal: Causal | None = None
+    """Of a batch in causal order: `dest` is a seat."""
 
 
 class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
@@ -276,7 +279,22 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     key: Key
     mailbox: str
     hops: int
-    head: Deposit | Confirmed | TxPrepare | TxDecide | TxAsk | Register | AskInterest | SummaryHeld
+    head: (
+        Deposit
+        | Confirmed
+        | TxPrepare
+        | TxDecide
+        | TxAsk
+        | Register
+        | AskInterest
+        | SummaryHeld
+        | TakeSeat
+        | AskDomains
+        | Domains
+        | DomainsHeld
+        | Bind
+        | AskMark
+    )
 
 
 MailMessage = (

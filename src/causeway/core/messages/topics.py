@@ -14,9 +14,9 @@ class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a batch was when it was published; from its item on it travels under the item's numbers."""
 
     topic: str
-    """In its canonical form."""
+    """In its canonical form; empty for what was sent to a mailbox in causal order."""
     source: str = ""
-    """Who published it; empty on its way to the item, where the batch itself says so."""
+    """Who published it; empty on its way to the item or seat, where the batch itself says so."""
     incarnation: int = 0
     stream: int = 0
     first: int = 0
@@ -65,6 +65,8 @@ class Interest(msgspec.Struct, frozen=True, array_like=True):
     """Whether it begins with the retained messages of its topics."""
     replay: bool = False
     """Whether a history must hold everything older before the subscription counts as begun."""
+    seat: str = ""
+    """In causal order: the seat that hands on what is published so; empty for items, which hand on all else."""
 
 
 class Register(msgspec.Struct, frozen=True, array_like=True, tag=100):

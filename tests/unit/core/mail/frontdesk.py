@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from causeway.config import BrokerConfig
+from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage, Committed, OwnershipGained, PeerMessage
 from causeway.core.machine import Turn
@@ -30,9 +31,10 @@ class Stage:
         self.links, self.ring, self.groups = FakeLinks(), FakeRing(), FakeGroups()
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        topics, alarm = BrokerTopics(), Alarm()
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=topics, alarm=alarm)
+        topics, causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
+        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=topics, causal=causal, alarm=alarm)
         topics.open(config, self.desk, self.groups, self.links, alarm)
+        causal.open(config, self.desk, self.groups, self.links, alarm)
 
     def own(self, name: str, *, serving: bool = True) -> Key:
         key = self.groups.own(name)

@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage, Committed, OwnershipGained, OwnershipLost, PeerMessage
 from causeway.core.machine import Turn
@@ -80,9 +81,10 @@ class Newsroom:
         self.links, self.ring, self.groups = Links(), FakeRing(), FakeGroups()
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.topics, alarm = BrokerTopics(), Alarm()
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=self.topics, alarm=alarm)
+        self.topics, causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
+        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=self.topics, causal=causal, alarm=alarm)
         self.topics.open(config, self.desk, self.groups, self.links, alarm)
+        causal.open(config, self.desk, self.groups, self.links, alarm)
         self.rows: dict[Key, dict[bytes, Row]] = {}
         """What all copies have."""
         self.said: list[tuple[int, Message]] = []
