@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
+from causeway.core.mail.seating import causal_fault, check_seat_group, seat_fault, void_body
 from causeway.core.messages import Attach, Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
 from causeway.errors import ConfigError
 from causeway.limits import (
@@ -31,6 +32,7 @@ from causeway.names import (
     check_mailbox,
     is_named_subscription,
     is_private,
+    is_seat,
     may_use,
 )
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
@@ -95,10 +97,14 @@ def naming_fault(head: Message) -> str | None:
     """Of all names, incarnations and origins in a broker's message: where it goes and where its answer goes."""
     for field in _NAMED:
         value = getattr(head, field, None)
-        if value is not None and not is_item(value) and (fault := name_fault(field, value)) is not None:
+        if value is None or is_item(value):
+            continue
+        fault = seat_fault(field, value) if is_seat(value) else name_fault(field, value)
+        if fault is not None:
             return fault
-    if not is_item(getattr(head, "item", ITEM_PREFIX + "00")):
-        return f"item: must be {ITEM_PREFIX}NN"
+    item = getattr(head, "item", ITEM_PREFIX + "00")
+    if not is_item(item) and seat_fault("item", item) is not None:
+        return f"item: must be {ITEM_PREFIX}NN, or a seat"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -119,9 +125,13 @@ def selector_fault(text: str) -> str | None:
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
     try:
-        if head.published is None or not is_item(head.source):
+        if is_seat(head.source):
+            check_seat_group("source", head.source)
+        elif head.published is None or not is_item(head.source):
             _known("source", head.source)
-        if head.published is None:
+        if is_seat(head.dest):
+            check_seat_group("dest", head.dest)
+        elif head.published is None:
             _sendable("dest", head.dest)
         elif not is_item(head.dest):
             _known("dest", head.dest)
@@ -131,6 +141,12 @@ def deposit_fault(head: Deposit, body: bytes) -> str | None:
         return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
     if not 0 <= head.follows < head.first:
         return f"first={head.first}, follows={head.follows}: ids start at 1 and rise"
+    if head.causal is not None or is_seat(head.source) or is_seat(head.dest):
+        fault = causal_fault(head)
+        if fault is not None:
+            return fault
+        if head.causal is not None and head.causal.void:
+            return batch_fault(head, body or void_body(head))
     return batch_fault(head, body)
 
 
@@ -146,8 +162,11 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
         return f"priority={part.priority}: must lie in 0..9"
     if not 0 <= part.ttl <= TTL_NS_MAX:
         return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
-    if part.published is not None and (fault := published_fault(part.dest, part.published)) is not None:
-        return fault
+    if part.published is not None:
+        unnamed = isinstance(part, Deposit) and is_seat(part.source)
+        fault = published_fault(part.dest, part.published, unnamed=unnamed)
+        if fault is not None:
+            return fault
     if not 0 <= part.delay <= TTL_NS_MAX:
         return f"delay={part.delay}: must lie in 0..{TTL_NS_MAX} ns; 0 means at once"
     if len(body) > OPERATION_BYTES_MAX:
@@ -157,10 +176,10 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
     return None
 
 
-def published_fault(dest: str, published: Published) -> str | None:
-    """Of what a batch says about its topic."""
+def published_fault(dest: str, published: Published, *, unnamed: bool = False) -> str | None:
+    """Of what a batch says about its topic; `unnamed`: it may have none, because it was sent in causal order."""
     try:
-        item = _item_of(published.topic)
+        item = dest if unnamed and not published.topic else _item_of(published.topic)
         if published.source:
             _known("published.source", published.source)
     except ConfigError as error:
@@ -188,6 +207,8 @@ def interest_fault(interest: Interest) -> str | None:
         return "bytes_max, keep: must lie in 0..2**63-1"
     if len(interest.no_local) > NAME_BYTES_MAX + 20:
         return "no_local: must be the id of an application"
+    if interest.seat and (fault := seat_fault("seat", interest.seat)) is not None:
+        return fault
     return selector_fault(interest.selector)
 
 
