@@ -23,9 +23,15 @@ from causeway.core.mail.seating import seating_fault
 from causeway.core.messages import AskDomains, Bind, Bound, Domains, DomainsHeld, SeatEntry, SeatTaken, TakeSeat
 from causeway.core.ports import Courier, Groups
 from causeway.domains import DomainGraph, described_cycle
-from causeway.domains.limits import BINDINGS_MAX, MAP_BYTES_MAX
+from causeway.domains.limits import (
+    BINDINGS_MAX,
+    DOMAINS_PER_SEAT_MAX,
+    MAP_BYTES_MAX,
+    SEATS_MAX,
+    SEATS_PER_DOMAIN_MAX,
+)
 from causeway.errors import REMEDIES, Code
-from causeway.limits import DETAIL_CHARS_MAX, DOMAINS_PER_SEAT_MAX, ID_MAX, SEATS_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.limits import DETAIL_CHARS_MAX, ID_MAX
 from causeway.names import MAP_NAME, bound_names, seat_name
 from causeway.store.base import Put
 from causeway.types import MILLISECOND, SEAT_PREFIX, SECOND, Duration, Instant, Key, key_of

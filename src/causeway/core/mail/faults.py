@@ -12,8 +12,20 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.mail.seating import causal_fault, check_seat_group, seat_fault, void_body
-from causeway.core.messages import Attach, Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
+from causeway.core.mail.seating import check_seat_group, seat_fault, stamp_fault
+from causeway.core.messages import (
+    Attach,
+    Causal,
+    Commit,
+    Deposit,
+    Interest,
+    Message,
+    Published,
+    Register,
+    SendPart,
+    TxPrepare,
+)
+from causeway.domains.limits import MARKS_PER_BATCH_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -36,7 +48,7 @@ from causeway.names import (
     may_use,
 )
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
-from causeway.types import KEY_BYTES, Overflow, ServiceClass, Span
+from causeway.types import KEY_BYTES, NORMAL_PRIORITY, Flag, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
 _known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
@@ -104,7 +116,7 @@ def naming_fault(head: Message) -> str | None:
             return fault
     item = getattr(head, "item", ITEM_PREFIX + "00")
     if not is_item(item) and seat_fault("item", item) is not None:
-        return f"item: must be {ITEM_PREFIX}NN, or a seat"
+        return f"item: must be {ITEM_PREFIX}NN or a seat"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -125,12 +137,13 @@ def selector_fault(text: str) -> str | None:
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
     try:
-        if is_seat(head.source):
+        if head.published is not None and is_seat(head.source):
             check_seat_group("source", head.source)
         elif head.published is None or not is_item(head.source):
             _known("source", head.source)
-        if is_seat(head.dest):
-            check_seat_group("dest", head.dest)
+        if head.causal is not None:
+            if (fault := causal_fault(head, head.causal)) is not None:
+                return fault
         elif head.published is None:
             _sendable("dest", head.dest)
         elif not is_item(head.dest):
@@ -141,12 +154,6 @@ def deposit_fault(head: Deposit, body: bytes) -> str | None:
         return f"stream={head.stream}: unknown service class; use express (0), recoverable (1), transactional (2)"
     if not 0 <= head.follows < head.first:
         return f"first={head.first}, follows={head.follows}: ids start at 1 and rise"
-    if head.causal is not None or is_seat(head.source) or is_seat(head.dest):
-        fault = causal_fault(head)
-        if fault is not None:
-            return fault
-        if head.causal is not None and head.causal.void:
-            return batch_fault(head, body or void_body(head))
     return batch_fault(head, body)
 
 
@@ -163,9 +170,8 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
     if not 0 <= part.ttl <= TTL_NS_MAX:
         return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
     if part.published is not None:
-        unnamed = isinstance(part, Deposit) and is_seat(part.source)
-        fault = published_fault(part.dest, part.published, unnamed=unnamed)
-        if fault is not None:
+        sent = isinstance(part, Deposit) and is_seat(part.source)
+        if (fault := published_fault(part.dest, part.published, sent=sent)) is not None:
             return fault
     if not 0 <= part.delay <= TTL_NS_MAX:
         return f"delay={part.delay}: must lie in 0..{TTL_NS_MAX} ns; 0 means at once"
@@ -176,10 +182,39 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
     return None
 
 
-def published_fault(dest: str, published: Published, *, unnamed: bool = False) -> str | None:
-    """Of what a batch says about its topic; `unnamed`: it may have none, because it was sent in causal order."""
+def causal_fault(head: Deposit, causal: Causal) -> str | None:
+    """Of a batch in causal order, of an application or of a seat."""
+    between = is_seat(head.source)
+    if (fault := seat_fault("dest", head.dest)) is not None:
+        return fault
+    if head.stream != ServiceClass.TRANSACTIONAL or head.priority != NORMAL_PRIORITY or head.delay:
+        return "causal: is an ordered stream (class 2) of normal priority (4) without delay"
+    if head.flags & (Flag.RETAIN | Flag.CONFIRM):
+        return f"flags={head.flags}: nothing is retained or confirmed in causal order"
+    if not 0 <= causal.service <= ServiceClass.TRANSACTIONAL or not 0 <= causal.ttl <= TTL_NS_MAX:
+        return "causal: service must lie in 0..2, ttl in 0..100 years"
+    if between != bool(causal.domain) or ((causal.stamp or causal.void or causal.to) and not between):
+        return "causal.domain: a seat names it, with its stamp, and nobody else does"
+    if between and (head.published is None or len(causal.domain) > NAME_BYTES_MAX or len(causal.to) > NAME_BYTES_MAX):
+        return "causal: a seat says who sent it, and where it goes"
+    if causal.stamp and (fault := stamp_fault(causal.stamp)) is not None:
+        return fault
+    after = causal.after
+    sound = all(seat_fault("", seat) is None and 0 <= number <= ID_MAX for seat, number in after)
+    if len(after) > MARKS_PER_BATCH_MAX or not sound:
+        return f"causal.after: at most {MARKS_PER_BATCH_MAX} seats with numbers in 0..2**63-1"
+    topic = head.published.topic if head.published is not None else ""
+    if causal.dest and not topic:
+        return name_fault("causal.dest", causal.dest) if between else destination_fault("causal.dest", causal.dest)
+    if causal.dest or not (topic or between):
+        return "causal.dest: must name a mailbox, unless the batch is published"
+    return None
+
+
+def published_fault(dest: str, published: Published, *, sent: bool = False) -> str | None:
+    """Of what a batch says about its topic; what was `sent` to a mailbox has none."""
     try:
-        item = dest if unnamed and not published.topic else _item_of(published.topic)
+        item = _item_of(published.topic) if published.topic or not sent else ""
         if published.source:
             _known("published.source", published.source)
     except ConfigError as error:

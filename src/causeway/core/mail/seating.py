@@ -14,8 +14,6 @@ from causeway.core.messages import (
     AskMark,
     Bind,
     Bound,
-    Causal,
-    Deposit,
     Domains,
     DomainsHeld,
     Message,
@@ -24,21 +22,13 @@ from causeway.core.messages import (
     TakeSeat,
 )
 from causeway.domains import check_domain
+from causeway.domains.limits import DOMAINS_PER_SEAT_MAX, SEATS_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
-from causeway.limits import (
-    BATCH_COUNT_MAX,
-    DOMAINS_PER_SEAT_MAX,
-    ID_MAX,
-    NAMES_REMEMBERED_MAX,
-    SEATS_MAX,
-    SEATS_PER_DOMAIN_MAX,
-)
-from causeway.names import check_destination, check_mailbox, check_seat, is_seat
-from causeway.types import KEY_BYTES, SEAT_PREFIX, Flag, ServiceClass
+from causeway.limits import ID_MAX, NAMES_REMEMBERED_MAX
+from causeway.names import check_mailbox, check_seat, is_seat
+from causeway.types import KEY_BYTES, SEAT_PREFIX
 
 CODE_MAX = 0xFFFF
-_REFUSED_FLAGS = int(Flag.CONFIRM | Flag.RETAIN)
-_ORDERED = int(ServiceClass.TRANSACTIONAL)
 
 
 @lru_cache(maxsize=NAMES_REMEMBERED_MAX)
@@ -51,7 +41,6 @@ def check_seat_group(field: str, group: str) -> str:
 
 
 _domain = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_domain)
-_sendable = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_destination)
 
 
 def seat_fault(field: str, group: str) -> str | None:
@@ -74,61 +63,13 @@ def seating_fault(head: Message) -> str | None:
         return str(error)
 
 
-def causal_fault(head: Deposit) -> str | None:
-    """Of a batch to a seat, or from one."""
-    causal, from_seat = head.causal, is_seat(head.source)
-    if causal is None:
-        if is_seat(head.dest):
-            return f"dest={head.dest!r}: is a seat, which takes what is sent in causal order and nothing else"
-        return None if head.published is not None else "published: a seat says who sent what it delivers"
-    try:
-        check_seat_group("dest", head.dest)
-        for seat, number in causal.after:
-            check_seat_group("causal.after", seat)
-            if not 0 <= number <= ID_MAX:
-                return f"causal.after: number {number} must lie in 0..2**63-1"
-        if causal.dest and not (from_seat and is_seat(causal.dest)):
-            _sendable("causal.dest", causal.dest)
-        if from_seat:
-            _domain("causal.domain", causal.domain)
-    except ConfigError as error:
-        return str(error)
-    if len(causal.after) > SEATS_MAX:
-        return f"causal.after: names {len(causal.after)} seats; there are at most {SEATS_MAX}"
-    if not 0 <= causal.service <= _ORDERED:
-        return f"causal.service={causal.service}: use express (0), recoverable (1), transactional (2)"
-    return _stamp_fault(causal) if from_seat else _sent_fault(head, causal)
-
-
-def _sent_fault(head: Deposit, causal: Causal) -> str | None:
-    """Of what an application sends in causal order."""
-    if causal.domain or causal.stamp or causal.void:
-        return "causal: domain, stamp and void are between seats; leave them out"
-    if bool(causal.dest) == (head.published is not None):
-        return "causal.dest: name the mailbox, or publish to a topic"
-    if head.stream != _ORDERED:
-        return f"stream={head.stream}: what is sent in causal order is one ordered stream ({_ORDERED})"
-    if head.priority != 4 or head.delay:
-        return f"priority={head.priority}, delay={head.delay}: causal order knows neither; leave them at 4 and 0"
-    if head.flags & _REFUSED_FLAGS:
-        return f"flags={head.flags}: delivery confirmations and retained messages are not for causal order"
-    return None
-
-
-def _stamp_fault(causal: Causal) -> str | None:
-    stamp = causal.stamp
+def stamp_fault(stamp: Sequence[int]) -> str | None:
+    """Of the cells of a clock that come with a batch: row, column, value, and so on."""
     if len(stamp) % 3 or len(stamp) > 3 * SEATS_PER_DOMAIN_MAX**2:
         return f"causal.stamp: {len(stamp)} numbers; give three for each of {SEATS_PER_DOMAIN_MAX}**2 cells at most"
-    if not stamp:
-        return None
     if min(stamp) < 0 or max(stamp) > ID_MAX or max(stamp[0::3]) >= SEATS_MAX or max(stamp[1::3]) >= SEATS_MAX:
         return f"causal.stamp: rows and columns lie below {SEATS_MAX}, values in 0..2**63-1"
     return None
-
-
-def void_body(head: Deposit) -> bytes:
-    """The body that a batch would have whose place alone is kept: nothing for each of its messages."""
-    return bytes(4 * head.count) if 1 <= head.count <= BATCH_COUNT_MAX else b""
 
 
 # Messages --------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from causeway.core.events import OwnershipGained
 from causeway.core.machine import Turn
 from causeway.core.messages import AskDomains, Bind, Bound, Domains, DomainsHeld, Message, SeatTaken, TakeSeat
 from causeway.domains import DomainGraph
+from causeway.domains.limits import DOMAINS_PER_SEAT_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import Code
-from causeway.limits import DOMAINS_PER_SEAT_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.names import MAP_NAME, seat_name
 from causeway.store.base import Put, Row
 from causeway.types import SECOND, key_of
