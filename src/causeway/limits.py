@@ -40,6 +40,11 @@ SEATS_PER_DOMAIN_MAX: Final = 64
 SEATS_MAX: Final = 4096
 """Seats of the whole map, which every seat holds and which must fit a frame."""
 
+MARKS_MAX: Final = 64
+"""Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
+second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from
+mailboxes of more seats than that without sending has an order only after the latest."""
+
 TTL_NS_MAX: Final = 100 * 365 * 24 * 3600 * 1_000_000_000
 """A hundred years: added to the present it still fits 63 bits. For longer, send without a time to live."""
 
