@@ -19,6 +19,10 @@ RESERVED_PREFIX: Final = "causeway/"
 MAP_NAME: Final = "causeway/domains"
 """The group that knows all seats, their domains, and who takes part where."""
 
+SEATS: Final = SEAT_PREFIX.removesuffix("/")
+"""In the id of a message in causal order, where others name their destination: its sender has one stream for all it
+sends so, whatever its seat."""
+
 DURABLE_PREFIX: Final = "sub/"
 SHARED_PREFIX: Final = "shared/"
 HISTORY_PREFIX: Final = "history/"

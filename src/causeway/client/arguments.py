@@ -13,6 +13,17 @@ from causeway.types import SECOND, Duration, ServiceClass
 SECONDS_MAX: Final = 1_000_000_000
 """Some 31 years: longer than anything here, and far below what an instant can hold."""
 
+CAUSAL: Final = "causal"
+"""The one order an application can ask for."""
+
+_NOT_CAUSAL: Final = {
+    "priority": "nothing overtakes in causal order, so all priorities are 4",
+    "delay": "what is held back would be overtaken, and causal order does not allow that",
+    "confirm": "seats pass on what arrived, not what was read, so there are no delivery confirmations in causal order",
+    "retain": "what is retained comes late by its nature, which causal order does not allow",
+}
+"""Why each of these is refused."""
+
 _CODES: Final = frozenset(int(code) for code in Code)
 
 
@@ -42,6 +53,32 @@ def check_times(ttl: Duration, timeout: Duration | None, delay: Duration = 0) ->
         raise ConfigError("delay", delay, f"must lie in 1..{TTL_NS_MAX} ns, or be None for none")
     if ttl and delay >= ttl:
         raise ConfigError("delay", delay, f"nobody would ever get it: must be less than its time to live, {ttl} ns")
+
+
+def check_order(order: object) -> bool:
+    """Whether it is causal order that is asked for. Raises ConfigError."""
+    if order not in (None, CAUSAL):
+        raise ConfigError("order", order, f"must be {CAUSAL!r}, or None for the order of each class")
+    return order == CAUSAL
+
+
+def check_no_order(order: object) -> None:
+    """Inside a transaction. Raises ConfigError."""
+    if order is not None:
+        remedy = "a transaction's messages arrive when it is decided, in no causal order; leave it out, or send outside"
+        raise ConfigError("order", order, remedy)
+
+
+def check_causal(priority: object, delay: Duration, *, confirm: bool = False, retain: bool = False) -> None:
+    """Raise a ConfigError for what would break causal order, or has no meaning in it."""
+    for field, value, usual in (
+        ("priority", priority, 4),
+        ("delay", delay, 0),
+        ("confirm", confirm, False),
+        ("retain", retain, False),
+    ):
+        if value != usual:
+            raise ConfigError(field, value, f"{_NOT_CAUSAL[field]}; leave it out, or send without order={CAUSAL!r}")
 
 
 def check_selector(selector: object) -> str:

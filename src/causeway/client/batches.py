@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.client.marks import After
 from causeway.client.message import MessageId
 from causeway.core.deadlines import NEVER
-from causeway.core.messages import Published
+from causeway.core.messages import Causal, Published
 from causeway.errors import CausewayError
+from causeway.names import SEATS
 from causeway.types import Duration, Flag, Instant, ServiceClass, Span
 
 _HEADERS: Final = int(Flag.HEADERS)
@@ -59,11 +61,33 @@ class SentStream:
         self.resent: tuple[int, Instant] = (0, 0)
         """Where and when the owner last had us begin again."""
 
+    def answered(self, first: int, last: int) -> list[SentBatch]:
+        """The waiting batches that hold some of these ids."""
+        waiting = self.waiting
+        batch = waiting.get(first)
+        if batch is not None and batch.last == last:
+            return [batch]
+        if not waiting or last < next(iter(waiting)):
+            return []
+        return [batch for batch in waiting.values() if batch.first <= last and first <= batch.last]
+
 
 class Lane:
     """Where and how: a destination with one set of properties, already checked."""
 
-    __slots__ = ("delay", "flags", "headed", "open", "priority", "published", "stream", "timeout", "ttl")
+    __slots__ = (
+        "causal",
+        "delay",
+        "flags",
+        "headed",
+        "open",
+        "priority",
+        "published",
+        "silent",
+        "stream",
+        "timeout",
+        "ttl",
+    )
 
     def __init__(self, stream: SentStream, flags: int, priority: int, *, ttl: Duration, timeout: Duration) -> None:
         self.stream = stream
@@ -77,12 +101,18 @@ class Lane:
         """Nobody gets its messages before."""
         self.published: Published | None = None
         """Of a topic; the stream's destination is its item, which other topics share."""
+        self.causal: Causal | None = None
+        """In causal order: where to in the end, and in which class; the stream's destination is our seat."""
+        self.silent = False
+        """Nobody waits for its acknowledgements: it is done when it has left."""
         self.open: SentBatch | None = None
         """The stream's open batch, if it is ours."""
 
     @property
     def target(self) -> str:
         """Where an application says it sends: a mailbox or a topic."""
+        if self.causal is not None and self.causal.dest:
+            return self.causal.dest
         return self.stream.dest if self.published is None else self.published.topic
 
 
@@ -114,6 +144,10 @@ class SentBatch(msgspec.Struct, eq=False):
     sent: int = 0
     """Connection it was last sent on; 0 when it must be sent."""
     sent_at: Instant = 0
+    after: After = ()
+    """In causal order: what its application was shown elsewhere before."""
+    left: bool = False
+    """It is on its way, and nobody waits for more; underneath it is kept until it is resolved."""
     resolved: bool = False
     accepted: int = 0
     """How many messages were acknowledged."""
@@ -133,6 +167,11 @@ class SentBatch(msgspec.Struct, eq=False):
         """Id of the last message, once sealed."""
         return self.first + self.count - 1
 
+    @property
+    def over(self) -> bool:
+        """Whether nobody waits for it (any more)."""
+        return self.resolved or self.left
+
     def error_of(self, index: int) -> CausewayError | None:
         """Why message `index` failed, None if it did not."""
         number = self.first + index
@@ -150,8 +189,8 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def done(self) -> bool:
-        """Whether its batch is resolved, well or not."""
-        return self.batch.resolved
+        """Whether its batch is resolved, well or not, or nobody waits for that."""
+        return self.batch.over
 
     @property
     def error(self) -> CausewayError | None:
@@ -163,4 +202,5 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
         """Known once the turn in which it was sent is over."""
         batch = self.batch
         stream = batch.lane.stream
-        return MessageId(*batch.source, stream.dest, stream.service, batch.first + self.index)
+        dest = stream.dest if batch.lane.causal is None else SEATS
+        return MessageId(*batch.source, dest, stream.service, batch.first + self.index)

@@ -15,6 +15,7 @@ from causeway.client.errands import Errands
 from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot, SeenStream, StreamKey
+from causeway.client.marks import Marks
 from causeway.client.message import Delivery
 from causeway.client.reader import MailReader
 from causeway.client.settings import SessionConfig
@@ -35,8 +36,9 @@ _EXPRESS: Final = int(ServiceClass.EXPRESS)
 class MailReaders:
     """All consumers of a session and, per mailbox, the streams they saw."""
 
-    def __init__(self, config: SessionConfig, errands: Errands, *, alarm: Alarm | None = None) -> None:
+    def __init__(self, config: SessionConfig, errands: Errands, marks: Marks, *, alarm: Alarm | None = None) -> None:
         self._config = config
+        self._marks = marks
         self._errands = errands
         self._all: dict[int, MailReader] = {}
         self.late = LateSettles(alarm)
@@ -77,6 +79,8 @@ class MailReaders:
             lot = queue[0]
             lot.handler = consumer.handler
             taken = lot.take(limit - len(shown))
+            if lot.published is not None:
+                self._marks.note(lot, lot.taken)
             shown.extend(map(make, repeat(lot), taken))
             if lot.taken == lot.count:
                 queue.popleft()
@@ -227,11 +231,11 @@ class MailReaders:
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""
-        found: list[tuple[MailReader, list[Span]]] = []
         for consumer in list(self.dirty.values()):
             for lot in consumer.dirty:
                 self._collect_lot(consumer, lot)
             consumer.dirty.clear()
+        found: list[tuple[MailReader, list[Span]]] = []
         for consumer in self.dirty.values():
             if consumer.settles:
                 found.append((consumer, merged(consumer.settles)))

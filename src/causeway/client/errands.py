@@ -179,6 +179,12 @@ class Errands:
             else:
                 self._go(turn, errand, self._links.reach(turn, moved.peer))
 
+    def put_off(self, turn: Turn, errand: Errand, trouble: str) -> None:
+        """Nobody can answer it now: ask again in a while."""
+        self._withdraw(turn, errand)
+        errand.trouble = trouble
+        self._pause(turn, errand)
+
     def on_deadlines(self, turn: Turn) -> None:
         """Begin again what paused; repeat what nobody answered."""
         for number in self.deadlines.pop_due(turn.now):

@@ -19,7 +19,7 @@ _CONFIRM = int(Flag.CONFIRM)
 class Fates:
     """Resolves batches and remembers which ones to tell about."""
 
-    __slots__ = ("_alarm", "_confirming", "_expiring", "bytes", "confirmed", "count", "resolved")
+    __slots__ = ("_alarm", "_confirming", "_expiring", "bytes", "confirmed", "count", "departed", "resolved")
 
     def __init__(self, alarm: Alarm | None = None) -> None:
         self._alarm = alarm or Alarm()
@@ -29,6 +29,7 @@ class Fates:
         """Unresolved messages and their bytes: what the window bounds."""
         self.resolved: list[SentBatch] = []
         self.confirmed: list[SentBatch] = []
+        self.departed: list[SentBatch] = []
         """For the session to tell."""
         self._expiring: dict[Duration, deque[SentBatch]] = {}
         """Per time limit, and so in the order of their deadlines."""
@@ -75,6 +76,11 @@ class Fates:
         batch.accepted = batch.count
         batch.stored = [(batch.first, batch.last)]
         self._resolve(batch)
+
+    def leave(self, batch: SentBatch) -> None:
+        """A batch that is kept until it is answered, though nobody waits for that, is on its way."""
+        batch.left = True
+        self.departed.append(batch)
 
     def confirm(self, stream: SentStream, first: int, last: int) -> None:
         """The application settled these ids."""

@@ -28,7 +28,7 @@ from causeway.client.transactions import AcceptedIds, Commitment, Transactions
 from causeway.core.effects import Load, Persist
 from causeway.core.events import Loaded
 from causeway.core.machine import Turn
-from causeway.core.messages import Commit, Published
+from causeway.core.messages import Causal, Commit, Published
 from causeway.errors import CausewayError, StoreError
 from causeway.limits import MIB
 from causeway.store.base import LOCAL, Delete, Put, Row, Write
@@ -72,6 +72,8 @@ class KeptBatch(msgspec.Struct, frozen=True, array_like=True):
     """Empty for a mailbox."""
     due: int = 0
     """Instant before which nobody gets it, 0 for at once."""
+    causal: Causal | None = None
+    """In causal order; the seat is asked for again."""
 
 
 class KeptCommit(msgspec.Struct, frozen=True, array_like=True):
@@ -183,9 +185,12 @@ class Keeper:
         if kept.dies and kept.dies <= now:
             self._deletes.append(Delete(LOCAL, key))
             return
-        lane = Lane(self._streams.stream(kept.dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
+        dest = kept.dest if kept.causal is None else ""
+        lane = Lane(self._streams.stream(dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
         lane.published = Published(kept.topic) if kept.topic else None
+        lane.causal = kept.causal
         batch = SentBatch(lane, self._streams.source)
+        batch.after = kept.causal.after if kept.causal is not None else ()
         batch.first, batch.count, batch.size, batch.body = kept.first, kept.count, kept.size, kept.body
         batch.dies, batch.due = kept.dies, kept.due
         self._keys[batch] = key
@@ -304,6 +309,7 @@ def _kept_batch(batch: SentBatch) -> KeptBatch:
         batch.body,
         lane.published.topic if lane.published is not None else "",
         batch.due,
+        None if lane.causal is None else msgspec.structs.replace(lane.causal, after=batch.after),
     )
 
 

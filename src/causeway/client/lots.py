@@ -12,6 +12,7 @@ import msgspec
 
 from causeway.core.messages import BrowsedBatch, Deliver, Published
 from causeway.limits import SEEN_RANGES_MAX
+from causeway.names import is_seat
 from causeway.ranges import IdSet
 from causeway.types import Instant, Span
 from causeway.wire import body as bodies
@@ -86,7 +87,7 @@ class Lot(msgspec.Struct, eq=False):
     expires: Instant = 0
     """When it ends, 0 for never."""
     published: Published | None = None
-    """Of a topic: who published it, and as which ids; `source` and `first` are the item's."""
+    """Of a topic, or in causal order: who sent it, and as which ids; `source` and `first` are the item's or seat's."""
 
     @classmethod
     def delivered(cls, serial: int, head: Deliver, body: bytes, seen: SeenStream) -> Lot:
@@ -143,6 +144,11 @@ class Lot(msgspec.Struct, eq=False):
     def truncate(self) -> None:
         """Forget what was not handed out: it will be delivered again."""
         self.count = self.taken
+
+    @property
+    def causal(self) -> bool:
+        """Whether a seat handed it on, in causal order."""
+        return self.published is not None and is_seat(self.source)
 
     @property
     def replayed(self) -> bool:

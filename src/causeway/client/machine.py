@@ -6,34 +6,22 @@ transactions and kept state decide is theirs; what an application may ask for is
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from typing import Final
 
-from causeway.client.batches import Lane
-from causeway.client.consumers import MailReaders
-from causeway.client.errands import COMMITS, REFUSALS, Errand, Errands
-from causeway.client.fates import Fates
-from causeway.client.inquiries import EndInquiry, FindInquiry, Inquiry
-from causeway.client.kept import Keeper
-from causeway.client.links import Uplink, Uplinks
+from causeway.client.answers import SessionParts
+from causeway.client.inquiries import EndInquiry, Inquiry
+from causeway.client.links import Uplink
 from causeway.client.outcomes import (
     Connected,
-    ConsumerAttached,
-    ConsumerRefused,
     Disconnected,
-    InquiryDone,
     Outcome,
     SessionFailed,
     WindowOpened,
 )
 from causeway.client.reader import MailReader
-from causeway.client.roaming import Roamer
-from causeway.client.settings import SessionConfig
-from causeway.client.streams import Streams
 from causeway.client.telling import tell
-from causeway.client.transactions import Commitment, Transactions
-from causeway.core.deadlines import NEVER, Alarm, Deadlines
+from causeway.core.deadlines import NEVER
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Turn
@@ -43,7 +31,6 @@ from causeway.core.messages import (
     Browsed,
     Confirmed,
     Deliver,
-    Detach,
     Located,
     MailboxEnded,
     Message,
@@ -51,12 +38,13 @@ from causeway.core.messages import (
     Pong,
     Rejected,
     Resend,
+    SeatGiven,
     Settled,
     StatusReply,
     StoryReply,
 )
 from causeway.core.messages import Outcome as TransactionOutcome
-from causeway.errors import CausewayError, Code, DeadlineExceeded, LocalProtocolError, Refused, RemoteProtocolError
+from causeway.errors import CausewayError, DeadlineExceeded, LocalProtocolError, RemoteProtocolError
 from causeway.types import SECOND, Duration, Instant, Peer, Span
 
 IDLE_LINK: Final[Duration] = 30 * SECOND
@@ -66,45 +54,8 @@ _CHORES: Final = 0
 """Among the inquiries' timers: look for silent requests and idle links."""
 
 
-class SessionMachine:
+class SessionMachine(SessionParts):
     """Drives the parts of a session. Three stimuli: the application's calls, connections and the store, and time."""
-
-    def __init__(self, config: SessionConfig, incarnation: int, rng: random.Random) -> None:
-        self.config = config.check()
-        self.error: CausewayError | None = None
-        """Why the session is over, None while it is not."""
-        self._alarm = alarm = Alarm()
-        self._fates = Fates(alarm)
-        self._streams = Streams(config, self._fates, alarm=alarm)
-        self._streams.source = (config.name, incarnation)
-        self._links = Uplinks(config, rng, alarm=alarm)
-        self._errands = Errands(config, self._links, rng, alarm=alarm)
-        self._consumers = MailReaders(config, self._errands, alarm=alarm)
-        self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
-        self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
-        alarm.watch(self._transactions.next_deadline)
-        self._keeper: Keeper | None = None
-        if config.keep:
-            self._streams.keeping = self._consumers.keeping = True
-            self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
-            alarm.watch(self._keeper.next_deadline)
-        self._begun = self._open = False
-        """Whether `handle` was called; whether links may be made."""
-        self._closing = False
-        self._home: Uplink | None = None
-        self._next_number = 2
-        self._fresh_consumers: list[MailReader] = []
-        self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
-        self._fresh_commits: list[tuple[Commitment, Duration]] = []
-        self._timers: Deadlines[int] = Deadlines(alarm)
-        self._outcomes: list[Outcome] = []
-        self.lanes: dict[tuple[object, ...], Lane] = self._streams.lanes
-        """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
-
-    @property
-    def incarnation(self) -> int:
-        """This life's, or with kept state that of the first life."""
-        return self._streams.source[1]
 
     @property
     def connected(self) -> bool:
@@ -162,6 +113,8 @@ class SessionMachine:
                 self._follow_home(turn)
             if streams.gathered:
                 streams.flush(turn)
+            if streams.unseated is not None and streams.unseated.waiting:
+                self._seating.ask(turn, self.config.name)
             if streams.lagging:
                 streams.catch_up(turn)
         if keeper is not None:
@@ -176,7 +129,7 @@ class SessionMachine:
         if fatal is not None or self._closing:
             self._end(turn, fatal)
         fates = self._fates
-        if fates.resolved or consumers.arrived or fates.confirmed or self._transactions.ended:
+        if fates.resolved or consumers.arrived or fates.confirmed or fates.departed or self._transactions.ended:
             self._tell()
         return turn.effects
 
@@ -246,6 +199,8 @@ class SessionMachine:
                     self._on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)
+                case SeatGiven():
+                    self._on_seat_given(turn, head)
                 case Pong() | Located():
                     self._roamer.on_received(turn, link, head)
                 case _:
@@ -290,7 +245,10 @@ class SessionMachine:
         if self._fresh_consumers and not self._transactions.in_doubt:
             consumers, self._fresh_consumers = self._fresh_consumers, []
             for consumer in consumers:
-                self._consumers.add(turn, consumer)
+                if self._seating.admits(turn, consumer):
+                    self._consumers.add(turn, consumer)
+                else:
+                    self._fresh_consumers.append(consumer)
         inquiries, self._fresh_inquiries = self._fresh_inquiries, []
         for inquiry, timeout in inquiries:
             self._start_inquiry(turn, inquiry, timeout)
@@ -304,10 +262,6 @@ class SessionMachine:
     def _start_inquiry(self, turn: Turn, inquiry: Inquiry, timeout: Duration) -> None:
         self._errands.start(turn, inquiry)
         self._timers.set(inquiry.number, turn.now + timeout)
-
-    def _number(self) -> int:
-        self._next_number += 1
-        return self._next_number
 
     def _collect(self, turn: Turn) -> None:
         settles: list[tuple[MailReader, list[Span]]] = self._consumers.collect()
@@ -333,56 +287,6 @@ class SessionMachine:
         if resolved and self._streams.starved and self.room() >= self.config.window_messages // 2:
             self._streams.starved = False
             self._outcomes.append(WindowOpened())
-
-    # Answers ---------------------------------------------------------------------------------------------------
-    def _on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:
-        consumer = self._errands.find(head.consumer)
-        if isinstance(consumer, MailReader) and self._consumers.on_attached(turn, link, consumer, head.mailbox):
-            consumer.on_attached(head)
-            self._outcomes.append(ConsumerAttached(consumer))
-        elif consumer is None:
-            turn.send(link.conn, Detach(head.mailbox, head.consumer))
-
-    def _on_moved(self, turn: Turn, link: Uplink, head: Moved) -> None:
-        refusal = head.peer is None and head.code in REFUSALS
-        for errand in self._errands.asked_at(link, head.mailbox):
-            if isinstance(errand, FindInquiry) and errand.on_answer(turn, head, b""):
-                self._finish_inquiry(errand, None)
-            elif refusal and errand.is_final(turn, head):
-                self._refuse(errand, head)
-        self._errands.on_moved(turn, link, head)
-
-    def _refuse(self, errand: Errand, head: Moved) -> None:
-        gone = head.code == Code.NO_MAILBOX and not (isinstance(errand, MailReader) and not errand.closing)
-        error = None if gone else Refused(Code(head.code), head.detail)
-        if isinstance(errand, MailReader):
-            self._consumers.refuse(errand, error)
-            self._outcomes.append(ConsumerRefused(errand))
-        elif isinstance(errand, Inquiry):
-            self._finish_inquiry(errand, error)
-
-    def _on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply | MailboxEnded, body: bytes) -> None:
-        inquiry = self._errands.find(head.token)
-        if not isinstance(inquiry, Inquiry):
-            return
-        if inquiry.on_answer(turn, head, body):
-            self._finish_inquiry(inquiry, None)
-        else:
-            self._errands.on_progress(turn, inquiry)
-
-    def _on_outcome(self, turn: Turn, head: TransactionOutcome) -> None:
-        commitment = self._transactions.on_outcome(head, self.incarnation)
-        if commitment is not None and self._keeper is not None:
-            self._keeper.ended(commitment)
-
-    def _finish_inquiry(self, inquiry: Inquiry, error: CausewayError | None) -> None:
-        self._errands.drop(inquiry)
-        self._timers.cancel(inquiry.number)
-        inquiry.done = True
-        inquiry.error = error
-        if isinstance(inquiry, EndInquiry) and not any(one.mailbox == inquiry.mailbox for one in self._consumers.all()):
-            self._consumers.forget_mailbox(inquiry.mailbox)
-        self._outcomes.append(InquiryDone(inquiry))
 
     # The end ---------------------------------------------------------------------------------------------------
     def _end(self, turn: Turn, fatal: CausewayError | None) -> None:

@@ -14,6 +14,7 @@ from causeway import kinds
 from causeway.errors import ConfigError
 from causeway.kinds import KIND
 from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
+from causeway.names import SEATS
 from causeway.topics import item_of
 from causeway.types import SECOND, Flag, ServiceClass
 from causeway.wire.headers import Headers, HeaderValue, split_headers
@@ -167,17 +168,22 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
     def topic(self) -> str | None:
         """The topic it was published on, in the form in which its subscriber wrote the pattern; None of a mailbox."""
         published = self._lot.published
-        if published is None:
+        if published is None or not published.topic:
             return None
         show = getattr(self._lot.handler, "show_topic", None)
         return published.topic if show is None else str(show(published.topic))
 
     @property
+    def order(self) -> str | None:
+        """`causal` if it was sent or published in causal order."""
+        return "causal" if self._lot.causal else None
+
+    @property
     def offset(self) -> int | None:
         """Its place among all messages of topics with its first level, for `subscribe(start=...)`; None if it was sent
-        to a mailbox, or published as express, which nobody keeps."""
+        to a mailbox, or published as express or in causal order, which nobody keeps."""
         lot = self._lot
-        if lot.published is None or lot.stream == ServiceClass.EXPRESS:
+        if lot.published is None or lot.stream == ServiceClass.EXPRESS or lot.causal:
             return None
         return lot.published.number + lot.published.offset_of(self._index)
 
@@ -220,6 +226,8 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         it = lot.published
         if it is not None:
             number = it.first + it.offset_of(self._index)
+            if lot.causal:
+                return MessageId(it.source, it.incarnation, SEATS, int(ServiceClass.TRANSACTIONAL), number)
             return MessageId(it.source, it.incarnation, item_of(it.topic), it.stream, number)
         return MessageId(lot.source, lot.incarnation, lot.mailbox, lot.stream, lot.first + self._index)
 

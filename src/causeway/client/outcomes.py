@@ -17,7 +17,8 @@ from causeway.types import Peer
 
 
 class SendDone(msgspec.Struct, frozen=True):
-    """Every message of the batch was acknowledged or has failed (`batch.failures`)."""
+    """Every message of the batch was acknowledged or has failed (`batch.failures`), or it has left and nobody waits for
+    more (`batch.left`)."""
 
     batch: SentBatch
 

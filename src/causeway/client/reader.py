@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, Final
 
+import msgspec
+
 from causeway.client.errands import Errand
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
@@ -49,6 +51,7 @@ class MailReader(Errand):
         "numbers",
         "queue",
         "returns",
+        "seat_of",
         "selector",
         "served",
         "settles",
@@ -71,7 +74,9 @@ class MailReader(Errand):
         self.selector = selector
         self.exclusive = exclusive
         self.interest = interest
-        """The mailbox is a subscription to this."""
+        """What is published on these topics comes into the mailbox."""
+        self.seat_of = ""
+        """Of an interest in causal order: whose seat must be known before it can be told; empty when it is."""
         self.queue: deque[Lot] = deque()
         """Delivered, not wholly handed out."""
         self.held: dict[int, Lot] = {}
@@ -104,6 +109,12 @@ class MailReader(Errand):
         """Its mailbox is of no use to anybody without it."""
         self.handler: Any = None
         self.waiter: Any = None
+
+    def take_seat(self, seat: str) -> None:
+        """The seat that hands on to it is known."""
+        assert self.interest is not None
+        self.interest = msgspec.structs.replace(self.interest, seat=seat)
+        self.seat_of = ""
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Attach. What may not have been settled is said again as soon as somebody serves us: only the owner may hear

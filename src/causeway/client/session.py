@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from causeway.client.arguments import check_priority, check_selector, check_times
+from causeway.client.arguments import check_causal, check_priority, check_selector, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
 from causeway.client.inquiries import BrowseInquiry, EndInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
@@ -28,7 +28,7 @@ from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.transactions import Commitment, Parcel
-from causeway.core.messages import Interest, Published
+from causeway.core.messages import Causal, Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
 from causeway.names import check_destination, check_mailbox, private_name
@@ -90,10 +90,12 @@ class Session(SessionMachine):
         timeout: Duration | None = None,
         published: bool = False,
         retain: bool = False,
+        causal: bool = False,
     ) -> Lane:
         """Check where and how to send, once for many messages. Raises ConfigError.
 
-        With `published`, `dest` is the canonical path of a topic: its batches go to the topic's item.
+        With `published`, `dest` is the canonical path of a topic: its batches go to the topic's item. With `causal` all
+        batches go to our seat, as one ordered stream.
         """
         self._check_ready()
         check_priority(priority)
@@ -104,10 +106,16 @@ class Session(SessionMachine):
             raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
         flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)
         flags |= Flag.RETAIN if retain else 0
-        mailbox = item_of(dest) if published else dest
-        lane = self._streams.lane(mailbox, service, int(flags), priority, ttl=ttl, timeout=timeout)
+        mailbox, stream = item_of(dest) if published else dest, service
+        if causal:
+            check_causal(priority, delay, confirm=confirm, retain=retain)
+            mailbox, stream = self._seating.seat, ServiceClass.TRANSACTIONAL
+        lane = self._streams.lane(mailbox, stream, int(flags), priority, ttl=ttl, timeout=timeout)
         lane.delay = delay
         lane.published = Published(dest) if published else None
+        if causal:
+            lane.causal = Causal("" if published else dest, int(service))
+            lane.silent = not reliable
         return lane
 
     @property
@@ -134,9 +142,11 @@ class Session(SessionMachine):
         timeout: Duration | None = None,
         published: bool = False,
         retain: bool = False,
+        causal: bool = False,
     ) -> Ticket:
         """`lane` and `append` in one; durations in nanoseconds."""
-        key = (dest, service, reliable, confirm, headers is None, priority, ttl, timeout, delay, published, retain)
+        how = (service, reliable, confirm, headers is None, priority, ttl, timeout, delay)
+        key = (dest, *how, published, retain, causal)
         lane = self.lanes.get(key)
         if lane is None:
             lane = self.lanes[key] = self.lane(
@@ -151,6 +161,7 @@ class Session(SessionMachine):
                 timeout=timeout,
                 published=published,
                 retain=retain,
+                causal=causal,
             )
         return self._streams.append(lane, body, headers)
 
@@ -163,11 +174,12 @@ class Session(SessionMachine):
         selector: str | None = None,
         exclusive: bool = False,
         interest: Interest | None = None,
+        seat_of: str = "",
     ) -> MailReader:
         """A new consumer; MessagesArrived tells when `take` has something, ConsumerRefused that it never will.
 
         With a selector it gets only messages that match it; exclusive, it is the only consumer or none; with an
-        interest the mailbox is a subscription to it.
+        interest the mailbox is a subscription to it, in causal order if `seat_of` says whose seat hands on to it.
         """
         self._check_open()
         check_mailbox("mailbox", mailbox)
@@ -177,6 +189,7 @@ class Session(SessionMachine):
         consumer = MailReader(
             self._number(), mailbox, credit, selector=how, exclusive=bool(exclusive), interest=interest
         )
+        consumer.seat_of = seat_of
         self._fresh_consumers.append(consumer)
         return consumer
 

@@ -10,22 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
+import msgspec
+
 from causeway.client.arguments import code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
+from causeway.client.marks import Marks, merged
 from causeway.client.message import check_size, to_bytes, with_headers
+from causeway.client.numbering import Numbering
 from causeway.client.settings import SessionConfig
-from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
-from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
+from causeway.core.messages import Accepted, Causal, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
 from causeway.limits import (
     BATCH_BYTES_MAX,
     BATCH_COUNT_MAX,
     LANES_MAX,
     RESENT_AT_ONCE_MAX,
-    STREAMS_SENT_MAX,
 )
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
@@ -43,28 +46,22 @@ _ANSWERED = int(Flag.RELIABLE)
 _EXPRESS = int(ServiceClass.EXPRESS)
 
 
-class Streams:
+class Streams(Numbering):
     """Everything sent and not yet resolved."""
 
     def __init__(self, config: SessionConfig, fates: Fates, *, alarm: Alarm | None = None) -> None:
+        super().__init__(config.name, alarm)
         self._config = config
         self._window_count = config.window_messages
         self._window_bytes = config.window_bytes
-        self.source: tuple[str, int] = (config.name, 0)
-        self.base = 0
-        """Ids of new streams begin above: no id of an earlier life or of a retired stream is used again."""
-        self.lanes: dict[tuple[object, ...], Lane] = {}
-        """Checked lanes by whatever the caller describes them with; emptied when streams are retired."""
-        self._streams: dict[tuple[str, int], SentStream] = {}
         self._sealed: list[SentBatch] = []
         """Full before their turn ended."""
         self.gathered: list[SentStream] = []
         """Sent to since the last turn."""
-        self.lagging: dict[SentStream, None] = {}
-        """With something that could not leave yet."""
         self._link: Uplink | None = None
-        self._retries: Deadlines[tuple[str, int]] = Deadlines(alarm)
         self._fates = fates
+        self.marks = Marks()
+        """For the next batch in causal order."""
         self.make_ticket: Callable[[SentBatch, int], Ticket] = Ticket
         self.handler: object = None
         """Both the driver's: what `append` returns, and what its batches carry."""
@@ -137,6 +134,8 @@ class Streams:
         stream.next_id += batch.count
         batch.body = bodies.join(messages)
         batch.bodies = []
+        if batch.lane.causal is not None:
+            batch.after = self.marks.take()  # whatever was shown before any of its messages was sent
         self._sealed.append(batch)
 
     # Turns -----------------------------------------------------------------------------------------------------
@@ -202,10 +201,6 @@ class Streams:
         if not batch.resolved:
             self._lag(batch.lane.stream)
 
-    def _lag(self, stream: SentStream) -> None:
-        stream.lagging = True
-        self.lagging[stream] = None
-
     def _send_loose(self, turn: Turn, stream: SentStream) -> None:
         link = self._link
         if link is None or link.clogged:
@@ -239,9 +234,11 @@ class Streams:
         batch.sent = link.conn
         batch.sent_at = turn.now
         source, incarnation = self.source
-        how = (lane.flags, lane.priority, left, b"", lane.published, max(0, batch.due - turn.now))
+        how = (lane.flags, lane.priority, left, b"", lane.published, max(0, batch.due - turn.now), _causal(batch))
         head = Deposit(source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, *how)
         turn.send(link.conn, head, batch.body)
+        if lane.silent and not batch.left:
+            self._fates.leave(batch)
         return True
 
     # Answers ---------------------------------------------------------------------------------------------------
@@ -252,7 +249,7 @@ class Streams:
             return
         stream.backoff = 0
         stream.refusal = None
-        for batch in self._answered(stream, head.first, head.last):
+        for batch in stream.answered(head.first, head.last):
             self._fates.settle(batch, head.first, head.last, None, delivered=head.delivered)
 
     def on_confirmed(self, head: Confirmed) -> None:
@@ -266,14 +263,14 @@ class Streams:
         stream = self._stream_of(head)
         if stream is None:
             return
-        batches = self._answered(stream, head.first, head.last)
+        batches = stream.answered(head.first, head.last)
         if not batches:
             return
         error = Refused(code_of(head.code, Code.UNAVAILABLE), head.detail)
         if head.code not in RETRIABLE_CODES:
             for batch in batches:
                 self._fates.settle(batch, head.first, head.last, error)
-            self._close_gap(stream, batches[0].first)
+            self._close_gap(batches)
             return
         stream.refusal = error
         start = batches[0].first
@@ -300,29 +297,24 @@ class Streams:
                 batch.sent = 0
         self._lag(stream)
 
-    def _stream_of(self, head: Accepted | Rejected | Resend | Confirmed) -> SentStream | None:
-        if (head.source, head.incarnation) != self.source:
-            return None
-        return self._streams.get((head.dest, head.stream))
-
-    def _answered(self, stream: SentStream, first: int, last: int) -> list[SentBatch]:
-        """The waiting batches that hold some of these ids."""
-        waiting = stream.waiting
-        batch = waiting.get(first)
-        if batch is not None and batch.last == last:
-            return [batch]
-        if not waiting or last < next(iter(waiting)):
-            return []
-        return [batch for batch in waiting.values() if batch.first <= last and first <= batch.last]
-
     # Ends ------------------------------------------------------------------------------------------------------
-    def _close_gap(self, stream: SentStream, first: int) -> None:
-        """Ids were given up: batches behind them must say again what they follow, or the owner waits for ever."""
-        if stream.ordered:
-            for batch in stream.waiting.values():
-                if batch.first > first:
-                    batch.sent = 0
-            self._lag(stream)
+    def _close_gap(self, given_up: list[SentBatch]) -> None:
+        """Ids were given up: batches behind them must say again what they follow, or the owner waits for ever. What the
+        first of them must come after is what those should have come after."""
+        stream = given_up[0].lane.stream
+        if not stream.ordered:
+            return
+        heir: SentBatch | None = None
+        for batch in stream.waiting.values():
+            if batch.first > given_up[0].first:
+                batch.sent = 0
+                heir = heir or batch
+        for batch in given_up:
+            if heir is None:
+                self.marks.give_back(batch.after)
+            else:
+                heir.after = merged(heir.after, batch.after)
+        self._lag(stream)
 
     def uncounted(self) -> int:
         """Messages in open batches that the window does not know of yet."""
@@ -345,12 +337,21 @@ class Streams:
         self._sealed.clear()
         self.gathered.clear()
 
+    # Causal order ----------------------------------------------------------------------------------------------
+    def refuse_seat(self, error: Refused) -> None:
+        """There is no seat for us: what waited for it has failed."""
+        failed = list(self.unseated.waiting.values()) if self.unseated is not None else []
+        for batch in failed:
+            self._fates.settle(batch, batch.first, batch.last, error)
+        if failed:
+            self._close_gap(failed)
+
     # Time ------------------------------------------------------------------------------------------------------
     def on_deadlines(self, turn: Turn) -> None:
         """Give up what took too long; try again what was refused."""
         for batch in self._fates.late(turn.now):
             self._fates.settle(batch, batch.first, batch.last, lateness(batch, turn.now))
-            self._close_gap(batch.lane.stream, batch.first)
+            self._close_gap([batch])
         for key in self._retries.pop_due(turn.now):
             stream = self._streams[key]
             stream.paused = False
@@ -367,30 +368,16 @@ class Streams:
                     batch.sent = 0
                     self._lag(stream)
 
-    # Inside ----------------------------------------------------------------------------------------------------
-    def stream(self, dest: str, service: int) -> SentStream:
-        """The ids of one destination and class, begun if need be."""
-        key = (dest, int(service))
-        stream = self._streams.get(key)
-        if stream is None:
-            if len(self._streams) >= STREAMS_SENT_MAX:
-                self._retire_idle()
-            stream = self._streams[key] = SentStream(dest, int(service), self.base + 1)
-        return stream
-
-    def _retire_idle(self) -> None:
-        """Forget numberings that nothing waits for; new ones begin above all of them."""
-        for key, stream in list(self._streams.items()):
-            if not (stream.open or stream.waiting or stream.loose or stream.confirming):
-                self.base = max(self.base, stream.next_id - 1)
-                self.lagging.pop(stream, None)
-                self._retries.cancel(key)
-                del self._streams[key]
-        self.lanes.clear()
-
     def restore(self, batch: SentBatch) -> None:
         """A batch that an earlier life left unanswered: sent again, with no limit but its time to live."""
         stream = batch.lane.stream
         stream.waiting[batch.first] = batch
         self._fates.take_over(batch)
         self._lag(stream)
+
+
+def _causal(batch: SentBatch) -> Causal | None:
+    """What a batch in causal order says of itself; our own seat knows what it handed out."""
+    lane = batch.lane
+    after = tuple(mark for mark in batch.after if mark[0] != lane.stream.dest)
+    return msgspec.structs.replace(lane.causal, after=after) if lane.causal is not None and after else lane.causal

@@ -11,12 +11,21 @@ from typing import Final
 
 import msgspec
 
-from causeway.client.arguments import check_selector, duration_of
+from causeway.client.arguments import check_order, check_selector, duration_of
 from causeway.client.lots import Lot
 from causeway.core.messages import Interest
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import ID_MAX
-from causeway.names import DURABLE_PREFIX, HISTORY_PREFIX, PRIVATE, SHARED_PREFIX, check_mailbox, check_name
+from causeway.names import (
+    DURABLE_PREFIX,
+    HISTORY_PREFIX,
+    PRIVATE,
+    SHARED_PREFIX,
+    check_mailbox,
+    check_name,
+    is_named_subscription,
+    is_private,
+)
 from causeway.topics import Naming, TopicIndex, is_temporary, items_of
 from causeway.types import SECOND, Instant, Overflow, ServiceClass, key_of
 
@@ -72,6 +81,7 @@ class SubscriptionTerms(msgspec.Struct, frozen=True, kw_only=True):
     bytes_max: object = None
     retained: bool = True
     start: object = None
+    order: object = None
 
     def mailbox(self, application: str) -> str | None:
         """Its mailbox; None for a private one, which has no name before it is begun."""
@@ -87,8 +97,17 @@ class SubscriptionTerms(msgspec.Struct, frozen=True, kw_only=True):
             return durable_mailbox(application, self.name, shared=self.shared)
         return shared_mailbox(self.name)
 
+    def seat_of(self, application: str) -> str:
+        """In causal order: whose seat hands on to it; empty without."""
+        if not check_order(self.order):
+            return ""
+        return f"{SHARED_PREFIX}{check_subscription(self.name)}" if self.shared else application
+
     def interest(self, me: str) -> Interest:
         """What its brokers must know; `me` is the id of this life of the application."""
+        causal = check_order(self.order)
+        if causal and self.start is not None:
+            raise ConfigError("start", self.start, "histories know nothing of causal order; leave out one of the two")
         if self.shared and self.start is not None:
             raise ConfigError(
                 "start", self.start, "who shares a subscription begins where the others are; leave it out"
@@ -105,9 +124,18 @@ class SubscriptionTerms(msgspec.Struct, frozen=True, kw_only=True):
             overflow=int(overflow),
             bytes_max=check_bytes_max(self.bytes_max),
             # What is retained is part of the past: a replay shows it where it belongs.
-            retained=bool(self.retained) and self.start is None,
+            retained=bool(self.retained) and self.start is None and not causal,
             replay=self.start is not None,
         )
+
+
+def topics_interest(mailbox: str, application: str, pattern: str) -> tuple[Interest, str]:
+    """What an ordinary mailbox wants besides what is sent to it, in causal order, and whose seat hands it on."""
+    if is_named_subscription(mailbox):
+        raise ConfigError("topics", pattern, f"{mailbox!r} is a subscription and has topics of its own; leave them out")
+    # A mailbox of one life of ours goes with us; others have seats of their own.
+    name = application if is_private(mailbox) else mailbox
+    return Interest(pattern=pattern, retained=False), name
 
 
 def check_bytes_max(bytes_max: object) -> int:

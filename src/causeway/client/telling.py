@@ -18,6 +18,10 @@ def tell(say: Callable[[Outcome], None], fates: Fates, consumers: MailReaders, t
     resolved = bool(fates.resolved)
     for batch in fates.resolved:
         say(SendDone(batch))
+    if fates.departed:
+        for batch in fates.departed:
+            say(SendDone(batch))
+        fates.departed = []
     if fates.confirmed:
         for batch in fates.confirmed:
             say(DeliveryConfirmed(batch))

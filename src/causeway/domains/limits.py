@@ -28,8 +28,10 @@ HELD_SHOWN_MAX: Final = 64
 SENDERS_PER_SEAT_MAX: Final = 4096
 """Lives of applications that a seat remembers: those that were silent longest go first, and never while they wait."""
 
-MARKS_PER_BATCH_MAX: Final = 16
-"""Other seats that one batch says its sender has read at."""
+MARKS_MAX: Final = 64
+"""Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
+second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from
+mailboxes of more seats than that without sending has an order only after the latest."""
 
 MAP_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 """The whole map, encoded: it goes to every seat in the head of one frame, with an envelope around it."""

@@ -355,7 +355,7 @@ def test_clogged_link_gets_nothing_until_it_drains(stage: Stage, home: str) -> N
 
 # Bounds and ends ------------------------------------------------------------------------------------------------
 def test_retired_numberings_never_give_an_id_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("causeway.client.streams.STREAMS_SENT_MAX", 3)
+    monkeypatch.setattr("causeway.client.numbering.STREAMS_SENT_MAX", 3)
     stage = Stage()
     home = stage.open()
     for number in range(30):

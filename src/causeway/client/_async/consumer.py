@@ -47,14 +47,15 @@ class Message(Delivery, gc=False, eq=False):
         return REPLY_TO in self.all_headers()
 
     async def reply(self, body: bytes | str, *, headers: Headers | None = None) -> None:
-        """Answer a request, in the class it was sent with; returns when the answer is acknowledged."""
+        """Answer a request, in the class and order it was sent with; returns when the answer is acknowledged."""
         own = self.all_headers()
         target, correlation = own.get(REPLY_TO), own.get(CORRELATION)
         bus = getattr(self._lot.handler, "bus", None)
         if not isinstance(target, str) or bus is None:
             raise LocalProtocolError(f"message {self.id} is not a request: nobody waits for an answer")
         service = "express" if self.stream == ServiceClass.EXPRESS else "recoverable"
-        await bus.send_answer(target, body, service, {**(headers or {}), CORRELATION: correlation})
+        own_headers = {**(headers or {}), CORRELATION: correlation}
+        await bus.send_answer(target, body, own_headers, service=service, order=self.order)
 
     def _consumer(self) -> MailboxConsumer | None:
         """Who settles it; None for answers to requests, which are settled when they arrive."""

@@ -36,7 +36,7 @@ class Receipt(Ticket, frozen=True, gc=False):
         """
         batch = self.batch
         if not batch.resolved:
-            await batch.handler.wait_for(lambda: batch.resolved, batch)
+            await batch.handler.wait_for(lambda: batch.over, batch)
         error = batch.error_of(self.index)
         if error is not None:
             raise error

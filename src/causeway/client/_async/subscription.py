@@ -1,4 +1,4 @@
-"""A subscription as a consumer: what its mailbox holds, and before that what a history kept."""
+"""Consumers of what is published: into a mailbox, or as a subscription, which may begin with what a history kept."""
 
 # ruff: noqa: ASYNC109  the sync API is generated from this one and needs its own time limits
 
@@ -17,13 +17,24 @@ from causeway.names import is_named_subscription
 from causeway.topics import Naming, TopicForm
 
 
-class Subscription(MailboxConsumer):
-    """One consumer of a subscription. It begins at once; what is published before `ready` may not be heard."""
+class TopicsConsumer(MailboxConsumer):
+    """One consumer of a mailbox into which topics come."""
 
     def __init__(self, bus: Any, engine: LoopEngine, reader: MailReader, *, auto_ack: bool, form: TopicForm) -> None:
         super().__init__(bus, engine, reader, auto_ack=auto_ack)
         self._naming: Naming = bus._naming
         self._form = form
+
+    def show_topic(self, path: str) -> str:
+        """A topic in the form in which the pattern was written."""
+        return self._naming.shown(path, self._form)
+
+
+class Subscription(TopicsConsumer):
+    """One consumer of a subscription. It begins at once; what is published before `ready` may not be heard."""
+
+    def __init__(self, bus: Any, engine: LoopEngine, reader: MailReader, *, auto_ack: bool, form: TopicForm) -> None:
+        super().__init__(bus, engine, reader, auto_ack=auto_ack, form=form)
         self._replay: Replay | None = None
         self._begun = False
         """Whether the replay knows its end."""
@@ -36,10 +47,6 @@ class Subscription(MailboxConsumer):
         interest = self._reader.interest
         assert interest is not None
         return interest.pattern
-
-    def show_topic(self, path: str) -> str:
-        """A topic in the form in which the pattern was written."""
-        return self._naming.shown(path, self._form)
 
     def replay(self, replay: Replay) -> None:
         """Begin with what a history kept."""

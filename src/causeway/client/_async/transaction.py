@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from causeway.client._async.consumer import Message
 from causeway.client.aio import LoopEngine
-from causeway.client.arguments import check_priority, check_times, duration_of
+from causeway.client.arguments import check_no_order, check_priority, check_times, duration_of
 from causeway.client.lots import Lot
 from causeway.client.message import check_headers, check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
@@ -40,9 +40,11 @@ class Transaction:
         ttl: float | None = None,
         delay: float | None = None,
         headers: Headers | None = None,
+        order: None = None,
     ) -> None:
         """A message that leaves when the transaction commits."""
         self._check_open()
+        check_no_order(order)
         parcel = _parcel(body, headers, priority, ttl=ttl, delay=delay)
         self._parcels.append(replace(parcel, dest=check_mailbox("dest", dest)))
 
@@ -56,9 +58,11 @@ class Transaction:
         delay: float | None = None,
         headers: Headers | None = None,
         retain: bool = False,
+        order: None = None,
     ) -> None:
         """A message that is published when the transaction commits."""
         self._check_open()
+        check_no_order(order)
         parcel = _parcel(body, headers, priority, ttl=ttl, delay=delay)
         flags = parcel.flags | (int(Flag.RETAIN) if retain else 0)
         if not isinstance(topic, str):

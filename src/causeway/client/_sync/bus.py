@@ -146,8 +146,12 @@ class Bus(BusSending, BusReceiving, BusLooking):
         priority: int = 4,
         ttl: float | None = None,
         headers: Headers | None = None,
+        order: str | None = None,
     ) -> Message:
-        """Send and wait for the receiver's `message.reply`. Raises DeadlineExceeded, or why the request failed."""
+        """Send and wait for the receiver's `message.reply`, which comes in the order of the request.
+
+        Raises DeadlineExceeded, or why the request failed.
+        """
         engine = self._engine
         duration_of("timeout", timeout)
         check_headers(headers or {})
@@ -158,7 +162,8 @@ class Bus(BusSending, BusReceiving, BusLooking):
             correlation, request = engine.ask()
         try:
             own: dict[str, Any] = {**(headers or {}), REPLY_TO: engine.reply_mailbox, CORRELATION: correlation}
-            receipt = self._send_own(dest, body, (service, True, priority, ttl, False, False, timeout, None), own)
+            how = (service, True, priority, ttl, False, False, timeout, None, order)
+            receipt = self._send_own(dest, body, how, own)
             # The answer may come before the acknowledgement, and then that is as good as one.
             batch = receipt.batch
             left = max(0.0, until - time.monotonic())
@@ -188,8 +193,10 @@ class Bus(BusSending, BusReceiving, BusLooking):
         if replies.error is not None:
             raise replies.error
 
-    def send_answer(self, dest: str, body: bytes | str, service: str, headers: dict[str, Any]) -> None:
+    def send_answer(
+        self, dest: str, body: bytes | str, headers: dict[str, Any], *, service: str, order: str | None
+    ) -> None:
         """The other half of `request`; applications call `message.reply`."""
         # With a time to live: who asked may be gone, and nobody else ever reads its private mailbox.
-        how = (service, True, 4, REPLY_SECONDS_MAX, False, False, None, None)
+        how = (service, True, 4, REPLY_SECONDS_MAX, False, False, None, None, order)
         self._send_own(dest, body, how, headers).wait()

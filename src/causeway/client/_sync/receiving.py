@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import weakref
 from datetime import datetime
+from typing import Any
 
 from causeway.client._sync.base import BusBase, wait_of
 from causeway.client._sync.consumer import MailboxConsumer, MessageFeed
-from causeway.client._sync.subscription import Subscription
+from causeway.client._sync.subscription import Subscription, TopicsConsumer
+from causeway.client.arguments import check_order
 from causeway.client.reader import MailReader
 from causeway.client.subscriptions import (
     Replay,
@@ -18,9 +20,11 @@ from causeway.client.subscriptions import (
     history_interest,
     history_mailbox,
     start_of,
+    topics_interest,
 )
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import Code, ConfigError, Refused
+from causeway.names import check_destination
 from causeway.topics import Naming, temporary_prefix, temporary_topic
 
 
@@ -41,6 +45,8 @@ class BusReceiving(BusBase):
         *,
         selector: str | None = None,
         exclusive: bool = False,
+        topics: str | None = None,
+        order: str | None = None,
         prefetch: int = 1024,
         auto_ack: bool = False,
     ) -> MailboxConsumer:
@@ -49,25 +55,38 @@ class BusReceiving(BusBase):
         Args:
             selector: only messages whose headers it matches; the others stay for others.
             exclusive: be its only consumer, or be refused.
+            topics: what is published in causal order on the topics of this pattern comes into the mailbox too, in one
+                order with what is sent there (see docs/causal.md). From `ready` on, and also without this consumer,
+                until `forget_topics` or until a consumer brings other topics.
+            order: `causal`, with `topics`; without, a mailbox shows what comes in the order in which it came.
             prefetch: how many messages it holds unacknowledged at most.
             auto_ack: acknowledge messages as they are handed out.
         """
         engine, session = self._engine, self._engine.session
         where = self.name if mailbox is None else mailbox
+        if check_order(order) != (topics is not None):
+            remedy = "come together: say topics='a/#', order='causal' or neither"
+            raise ConfigError("topics" if order is None else "order", topics if order is None else order, remedy)
         with engine.lock:
             engine.check()
+            interest, seat_of = None, ""
+            if topics is not None:
+                interest, seat_of = topics_interest(where, self.name, self._pattern(topics))
             waiting = self._temporary.get(where)
             if waiting is not None and exclusive:
                 raise ConfigError("exclusive", exclusive, "a temporary mailbox is its bus's alone anyway; leave it out")
             reader = waiting
-            if waiting is None or waiting.credit != prefetch or selector:
-                reader = session.attach(where, prefetch, selector=selector, exclusive=exclusive)
+            if waiting is None or waiting.credit != prefetch or selector or interest:
+                how: dict[str, Any] = {"selector": selector, "exclusive": exclusive}
+                reader = session.attach(where, prefetch, interest=interest, seat_of=seat_of, **how)
             if waiting is not None:
                 self._temporary[where] = None
                 if waiting is not reader:
                     session.detach(waiting)
             engine.wake()
         assert reader is not None
+        if topics is not None:
+            return TopicsConsumer(self, engine, reader, auto_ack=auto_ack, form=self._naming.form(topics))
         return MailboxConsumer(self, engine, reader, auto_ack=auto_ack)
 
     def receive(
@@ -76,6 +95,8 @@ class BusReceiving(BusBase):
         *,
         selector: str | None = None,
         exclusive: bool = False,
+        topics: str | None = None,
+        order: str | None = None,
         prefetch: int = 1024,
         auto_ack: bool = True,
         timeout: float | None = None,
@@ -85,13 +106,28 @@ class BusReceiving(BusBase):
         With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
         gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
         """
-        consumer = self.consumer(mailbox, selector=selector, exclusive=exclusive, prefetch=prefetch)
+        consumer = self.consumer(
+            mailbox, selector=selector, exclusive=exclusive, topics=topics, order=order, prefetch=prefetch
+        )
         return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)
 
     def _feed(self, consumer: MailboxConsumer, *, auto_ack: bool, timeout: float | None) -> MessageFeed:
         feed = MessageFeed(consumer, auto_ack=auto_ack, timeout=timeout)
         self._feeds.add(feed)
         return feed
+
+    def forget_topics(self, mailbox: str | None = None, *, timeout: float | None = None) -> None:
+        """No more of what is published comes into a mailbox (None: the application's own) that a consumer has given
+        topics. The mailbox stays, with all that is in it."""
+        where = self.name if mailbox is None else check_destination("mailbox", mailbox)
+        with self._engine.lock:
+            for reader in self._engine.session.consumers():
+                if reader.mailbox == where:
+                    reader.interest, reader.seat_of = (
+                        None,
+                        "",
+                    )  # or it would bring them again, wherever it attaches next
+        self._end(where, timeout)
 
     # Topics ----------------------------------------------------------------------------------------------------
     def subscription(
@@ -107,6 +143,7 @@ class BusReceiving(BusBase):
         bytes_max: int | None = None,
         retained: bool = True,
         start: str | int | float | datetime | None = None,
+        order: str | None = None,
         prefetch: int = 1024,
         auto_ack: bool = False,
     ) -> Subscription:
@@ -123,6 +160,8 @@ class BusReceiving(BusBase):
             retained: begin with the last retained message of each topic.
             start: begin with what a history keeps (see `keep_history`): `earliest`, a message's `offset`, or a time.
                 Of a durable subscription only when it begins; what is not read of the past then is not kept for it.
+            order: `causal` gets what is published in this order, in it, and nothing else (see docs/causal.md). Not with
+                `start`; nothing is retained.
             prefetch, auto_ack: as of `consumer`.
         """
         engine, session = self._engine, self._engine.session
@@ -140,12 +179,14 @@ class BusReceiving(BusBase):
                 bytes_max=bytes_max,
                 retained=retained,
                 start=start,
+                order=order,
             )
             interest = terms.interest(self.id)
             begin = None if start is None else start_of(start, path)
             named = terms.mailbox(self.name)
             mailbox = named or session.private_mailbox()
-            reader = session.attach(mailbox, prefetch, exclusive=not shared, interest=interest)
+            seat_of = terms.seat_of(self.name)
+            reader = session.attach(mailbox, prefetch, exclusive=not shared, interest=interest, seat_of=seat_of)
             reader.ends = named is None
             engine.wake()
         subscription = Subscription(self, engine, reader, auto_ack=auto_ack, form=self._naming.form(pattern))
@@ -166,6 +207,7 @@ class BusReceiving(BusBase):
         bytes_max: int | None = None,
         retained: bool = True,
         start: str | int | float | datetime | None = None,
+        order: str | None = None,
         prefetch: int = 1024,
         auto_ack: bool = True,
         timeout: float | None = None,
@@ -186,6 +228,7 @@ class BusReceiving(BusBase):
             bytes_max=bytes_max,
             retained=retained,
             start=start,
+            order=order,
             prefetch=prefetch,
         )
         return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)

@@ -7,7 +7,7 @@ from typing import Any
 
 from causeway.client._sync.base import BusBase, wait_of
 from causeway.client._sync.receipt import Receipt
-from causeway.client.arguments import duration_of, service_of
+from causeway.client.arguments import check_order, duration_of, service_of
 from causeway.client.batches import Lane
 from causeway.client.message import check_headers
 from causeway.errors import ConfigError, DeadlineExceeded
@@ -33,6 +33,7 @@ class BusSending(BusBase):
         delay: float | None = None,
         headers: Headers | None = None,
         confirm: bool = False,
+        order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Send and wait for the acknowledgement (see README for what it means in each class).
@@ -44,6 +45,8 @@ class BusSending(BusBase):
             ttl: seconds after which an undelivered message is dropped.
             delay: seconds before which nobody gets it.
             confirm: ask for a delivery confirmation, see `Receipt.confirmed`.
+            order: `causal` for an order with all else that is sent so, see docs/causal.md. Not with priorities, `delay`
+                or `confirm`.
             timeout: seconds until an unacknowledged send fails.
         """
         while self._engine.session.room() == 0:
@@ -58,6 +61,7 @@ class BusSending(BusBase):
             delay=delay,
             headers=headers,
             confirm=confirm,
+            order=order,
             timeout=timeout,
         )
         return receipt.wait()
@@ -74,11 +78,12 @@ class BusSending(BusBase):
         delay: float | None = None,
         headers: Headers | None = None,
         confirm: bool = False,
+        order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Send without waiting; the receipt, or `flush`, or neither. Raises Refused when the window is full:
         `bus.ready()` once in a while, at least every thousand messages."""
-        key = (dest, service, reliable, priority, ttl, headers is None, confirm, timeout, delay)
+        key = (dest, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, order)
         if headers is not None:
             check_headers(headers)
         receipt = self._engine.submit(key, body, headers)
@@ -99,6 +104,7 @@ class BusSending(BusBase):
         headers: Headers | None = None,
         retain: bool = False,
         confirm: bool = False,
+        order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Publish on a topic and wait for the acknowledgement: every subscription of that moment will get it.
@@ -106,6 +112,7 @@ class BusSending(BusBase):
         Args as of `send`, and
             retain: keep it as the topic's last message for whoever subscribes later; an empty body ends that.
             confirm: ask to hear when it is in the store of every subscription.
+            order: `causal` reaches subscriptions and consumers that ask for this order, and no others.
         """
         while self._engine.session.room() == 0:
             self.ready(timeout)
@@ -120,6 +127,7 @@ class BusSending(BusBase):
             headers=headers,
             retain=retain,
             confirm=confirm,
+            order=order,
             timeout=timeout,
         )
         return receipt.wait()
@@ -137,12 +145,13 @@ class BusSending(BusBase):
         headers: Headers | None = None,
         retain: bool = False,
         confirm: bool = False,
+        order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """As `publish` without waiting; otherwise as `send_nowait`. What follows each other on one topic shares
         batches: publish many messages on one topic before you turn to the next."""
         # One field more than the key of a send has: the two never meet.
-        key = (topic, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, retain)
+        key = (topic, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, order, retain)
         if headers is not None:
             check_headers(headers)
         receipt = self._engine.submit(key, body, headers)
@@ -192,7 +201,7 @@ class BusSending(BusBase):
         return receipt  # type: ignore[return-value]
 
     def _lane(self, key: tuple[Any, ...]) -> Lane:
-        where, service, reliable, priority, ttl, bare, confirm, timeout, delay, *retain = key
+        where, service, reliable, priority, ttl, bare, confirm, timeout, delay, order, *retain = key
         published = bool(retain)
         session = self._engine.session
         lane = session.lanes[key] = session.lane(
@@ -207,6 +216,7 @@ class BusSending(BusBase):
             timeout=wait_of(timeout),
             published=published,
             retain=published and bool(retain[0]),
+            causal=check_order(order),
         )
         return lane
 

@@ -25,7 +25,7 @@ from causeway.core.messages import (
     SendPart,
     TxPrepare,
 )
-from causeway.domains.limits import MARKS_PER_BATCH_MAX
+from causeway.domains.limits import MARKS_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -42,13 +42,12 @@ from causeway.names import (
     HISTORY_PREFIX,
     check_destination,
     check_mailbox,
-    is_named_subscription,
-    is_private,
     is_seat,
+    may_end,
     may_use,
 )
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
-from causeway.types import KEY_BYTES, NORMAL_PRIORITY, Flag, Overflow, ServiceClass, Span
+from causeway.types import KEY_BYTES, NORMAL_PRIORITY, SEAT_PREFIX, Flag, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
 _known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
@@ -98,8 +97,11 @@ def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
     interest, history = head.interest, head.mailbox.startswith(HISTORY_PREFIX)
     if interest is None:
         return "mailbox: a history is not consumed; browse it, or subscribe with a start" if history else None
-    if not (is_named_subscription(head.mailbox) or is_private(head.mailbox)):
-        return f"interest: {head.mailbox!r} is no subscription; those begin with 'sub/', 'shared/' or 'history/'"
+    if not may_end(head.mailbox):
+        if not interest.seat:
+            return f"interest: {head.mailbox!r} is no subscription; those begin with 'sub/', 'shared/' or 'history/'"
+        if interest.overflow != Overflow.BLOCK or interest.bytes_max:
+            return f"overflow, bytes_max: {head.mailbox!r} is no subscription, and nothing of it may be dropped"
     if (interest.keep > 0) != history:
         return "keep: is for histories, and every history has one"
     return interest_fault(interest)
@@ -116,7 +118,7 @@ def naming_fault(head: Message) -> str | None:
             return fault
     item = getattr(head, "item", ITEM_PREFIX + "00")
     if not is_item(item) and seat_fault("item", item) is not None:
-        return f"item: must be {ITEM_PREFIX}NN or a seat"
+        return f"item: must be {ITEM_PREFIX}NN or {SEAT_PREFIX}BROKER"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -201,8 +203,8 @@ def causal_fault(head: Deposit, causal: Causal) -> str | None:
         return fault
     after = causal.after
     sound = all(seat_fault("", seat) is None and 0 <= number <= ID_MAX for seat, number in after)
-    if len(after) > MARKS_PER_BATCH_MAX or not sound:
-        return f"causal.after: at most {MARKS_PER_BATCH_MAX} seats with numbers in 0..2**63-1"
+    if len(after) > MARKS_MAX or not sound:
+        return f"causal.after: at most {MARKS_MAX} seats with numbers in 0..2**63-1"
     topic = head.published.topic if head.published is not None else ""
     if causal.dest and not topic:
         return name_fault("causal.dest", causal.dest) if between else destination_fault("causal.dest", causal.dest)
@@ -242,8 +244,11 @@ def interest_fault(interest: Interest) -> str | None:
         return "bytes_max, keep: must lie in 0..2**63-1"
     if len(interest.no_local) > NAME_BYTES_MAX + 20:
         return "no_local: must be the id of an application"
-    if interest.seat and (fault := seat_fault("seat", interest.seat)) is not None:
-        return fault
+    if interest.seat:
+        if interest.keep or interest.replay:
+            return "keep, replay: histories know nothing of causal order"
+        if (fault := seat_fault("seat", interest.seat)) is not None:
+            return fault
     return selector_fault(interest.selector)
 
 

@@ -104,7 +104,7 @@ class Outbox:
             kept = stream.sent.get(head.first) or stream.queue.get(head.first)
             if kept is not None and head.follows < kept.head.follows:
                 # What was between has been given up since: the owner must not wait for it.
-                kept.head = msgspec.structs.replace(kept.head, follows=head.follows)
+                kept.head = msgspec.structs.replace(kept.head, follows=head.follows, causal=head.causal)
             if kept is not None or conn > 0:
                 if kept is None:
                     self._courier.post(turn, head.dest, head, body)

@@ -15,6 +15,7 @@ from causeway.core.mail.reading import is_sound
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest, Published
 from causeway.limits import ID_MAX
+from causeway.names import is_seat
 from causeway.store.base import Row
 from causeway.topics import is_item
 from causeway.topics.limits import GREETING_MAX
@@ -45,7 +46,7 @@ class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
     ending: bool = False
     """Whether items are told to forget it, and then it ends."""
     leaving: tuple[str, ...] = ()
-    """Items of what it wanted before: those that may not have forgotten it."""
+    """Items, or a seat, of what it wanted before: those that may not have forgotten it."""
 
 
 encode = msgspec.msgpack.encode
@@ -107,6 +108,6 @@ def read_subscription(rows: Iterable[Row]) -> SubscriptionRow | None:
                 value = _subscription(row.value)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 return None
-            sound = 0 <= value.version < ID_MAX and all(map(is_item, value.leaving))
+            sound = 0 <= value.version < ID_MAX and all(is_item(place) or is_seat(place) for place in value.leaving)
             return value if sound and interest_fault(value.interest) is None else None
     return None

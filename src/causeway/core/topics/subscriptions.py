@@ -1,7 +1,8 @@
 """Subscriptions: mailboxes that want messages of topics, and see to it that the items know.
 
-Owns: what each subscription wants (a row of its group), and registering it with every item that may have such topics:
-again after a take-over, until each has said yes; and withdrawing it before the mailbox ends.
+Owns: what each subscription wants (a row of its group), and registering it with every item that may have such topics,
+or in causal order with its seat: again after a take-over, until each has said yes; and withdrawing it before the
+mailbox ends. An ordinary mailbox may want topics in causal order too, and outlives that.
 Must not know: what is published, how messages are delivered (a subscription is a mailbox like any other).
 """
 
@@ -19,7 +20,7 @@ from causeway.core.ports import Courier, Groups
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
-from causeway.names import is_private
+from causeway.names import is_private, may_end
 from causeway.store.base import Put, Row
 from causeway.topics import items_of
 from causeway.topics.limits import SUBSCRIBING_MAX
@@ -61,8 +62,8 @@ class OwnedSubscription:
         self.registered = False
         """Whether every item knows, or knew before we owned it."""
         self.ending = False
-        self.items: dict[str, None] = dict.fromkeys(items_of(interest.pattern))
-        """Those that have not answered yet."""
+        self.items: dict[str, None] = dict.fromkeys(places_of(interest))
+        """Those that have not answered yet; in causal order, its seat."""
         self.leaving: dict[str, None] = {}
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
@@ -70,6 +71,11 @@ class OwnedSubscription:
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""
+
+    @property
+    def ended(self) -> bool:
+        """Of an ordinary mailbox: nobody hands on to it any more. Its row stays, so that versions go on rising."""
+        return self.ending and self.registered
 
 
 class Subscriptions:
@@ -131,14 +137,14 @@ class Subscriptions:
         group = key_of(head.mailbox)
         box = self._office.boxes[group]
         known = self.all.get(group)
-        if known is not None and known.ending:
+        if known is not None and known.ending and not known.ended:
             turn.send(conn, Moved(head.mailbox, None, Code.NOT_READY, "the subscription is ending"))
             return False
         if known is not None and self._contradicts(known, conn, head):
             detail = f"its other readers want {known.interest.pattern!r}, selector {known.interest.selector!r}"
             turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
             return False
-        if known is None or known.interest != head.interest:
+        if known is None or known.ended or known.interest != head.interest:
             # A mailbox that is born again must not be taken for its former life.
             version = known.version + 1 if known is not None else (box.config.born << VERSIONS_PER_LIFE_BITS) + 1
             fresh = self._begin(box, version, head.interest)
@@ -146,7 +152,7 @@ class Subscriptions:
             if known is not None:
                 fresh.fresh = known.fresh
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
-                left = {**known.leaving, **dict.fromkeys(items_of(known.interest.pattern))}
+                left = {**known.leaving, **({} if known.ended else dict.fromkeys(places_of(known.interest)))}
                 fresh.leaving = {item: None for item in left if item not in fresh.items}
             known = fresh
             self._office.write_own(turn, box, [self._row(fresh)], lambda turn: self._written(turn, fresh))
@@ -164,7 +170,7 @@ class Subscriptions:
         wanted, given = head.interest, known.interest
         others = [place for place in known.box.mailbox.consumers() if place != (conn, head.consumer)]
         same = (wanted.pattern, wanted.selector) == (given.pattern, given.selector)
-        return not same and not head.exclusive and bool(others)
+        return not same and not known.ended and not head.exclusive and bool(others)
 
     def _row(self, subscription: OwnedSubscription) -> Put:
         row = SubscriptionRow(
@@ -258,17 +264,17 @@ class Subscriptions:
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
-        """A client ends a subscription, or a private mailbox (we may write)."""
+        """A client ends a subscription, a private mailbox, or what an ordinary one gets of topics (we may write)."""
         group = key_of(head.mailbox)
         known = self.all.get(group)
-        if known is not None:
+        if known is not None and not known.ended:
             self._wait(turn, known, conn, head)
             self._withdraw(turn, known)
         elif is_private(head.mailbox):
             self._groups.retire(turn, group)
             turn.send(conn, MailboxEnded(head.mailbox, head.token))
         else:
-            detail = "mailbox: only subscriptions and private mailboxes can be ended; this one is kept for its readers"
+            detail = "mailbox: has no topics that could be ended, and is itself kept for its readers"
             turn.send(conn, Moved(head.mailbox, None, Code.BAD_FIELD, detail))
 
     def withdrawn(self, turn: Turn, group: Key) -> bool:
@@ -294,14 +300,19 @@ class Subscriptions:
             known.version += 1
             known.registered = known.safe = False
             known.tries = 0
-            known.items = dict.fromkeys(items_of(known.interest.pattern))
+            known.items = dict.fromkeys(places_of(known.interest))
             known.numbers = {}
             # Before any item forgets it: a next owner would take it for registered.
             self._office.write_own(turn, known.box, [self._row(known)], lambda turn: self._written(turn, known))
 
     def _end(self, turn: Turn, group: Key, known: OwnedSubscription, askers: Askers) -> None:
-        self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
-        self._retire(turn, group)
+        if may_end(known.box.mailbox.name):
+            self._office.dismiss(turn, known.box, Code.NO_MAILBOX, "the subscription has ended")
+            self._retire(turn, group)
+        else:
+            known.registered = True  # and so it has ended; the mailbox stays
+            if self._groups.serving(group):
+                self._office.write_own(turn, known.box, [self._row(known)], None)
         for conn, head in askers:
             if isinstance(head, EndMailbox):
                 turn.send(conn, MailboxEnded(head.mailbox, head.token))
@@ -324,8 +335,13 @@ class Subscriptions:
                 continue
             if self._is_waiting(known):
                 self._register(turn, known)
-            elif known.ending:
+            elif known.ending and not known.ended:
                 self._retire(turn, group)
+
+
+def places_of(interest: Interest) -> tuple[str, ...]:
+    """Who must know of an interest: every item that may have such topics, or the seat that hands on in causal order."""
+    return (interest.seat,) if interest.seat else items_of(interest.pattern)
 
 
 def _is_again(earlier: Attach | EndMailbox, head: Attach | EndMailbox) -> bool:
