@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from causeway.cli.options import AsJson, Settings, parse_address
 from causeway.cli.output import notices, print_json
@@ -39,6 +40,10 @@ def broker(
     ] = "disk",
     data: Annotated[Path | None, typer.Option(help="Directory of the broker's store (needed for disk).")] = None,
     copies: Annotated[int, typer.Option(help="K: brokers that hold a mailbox, its owner included.")] = 3,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(help="Domain to be seated in, for causal order; may be repeated: a broker of two is a router."),
+    ] = None,
     settings: Settings = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; the log goes to stderr.")] = "info",
     as_json: AsJson = False,
@@ -46,9 +51,11 @@ def broker(
     """Run one broker until it is told to stop.
 
     Ctrl-C or SIGTERM stop it, and it is expected back on the same data. SIGUSR1 makes it hand over everything it holds
-    and leave for good. Exit codes: 0 stopped, 65 its database is malformed, 70 a bug, 74 the disk refused,
-    75 it did not hand over in time.
-    With --json it prints one line when it listens: {"event": "ready", "name", "host", "port", "pid"}.
+    and leave for good. Domains must form a tree: a new broker whose --domain would close a cycle leaves and ends, one
+    that was there before goes on with the seat it has. Exit codes: 0 stopped, 1 its domains were refused, 65 its
+    database is malformed, 70 a bug, 74 the disk refused, 75 it did not hand over in time.
+    With --json it prints one line when it listens: {"event": "ready", "name", "host", "port", "pid"}, and one when its
+    domains are refused: {"event": "refused", "domains", "detail"}.
     """
     from causeway.drivers.aio.runner import run_broker
 
@@ -63,6 +70,7 @@ def broker(
         port=port,
         seeds=tuple(parse_address("seed", text) for text in seed or ()),
         founder=founder,
+        domains=tuple(domain or ()),
         durability=durability,
         copies=copies,
         **settings_of(split_settings(settings or ())),  # type: ignore[arg-type]
@@ -74,7 +82,12 @@ def broker(
         else:
             notices().print(f"broker [bold]{me.name}[/bold] listens on {me.host}:{me.port} (Ctrl-C stops it)")
 
-    return run_broker(config, data, ready=ready)
+    def refused(detail: str) -> None:
+        if as_json:
+            print_json({"event": "refused", "domains": config.domains, "detail": detail})
+        notices().print(Text.assemble(("error: ", "bold red"), detail), soft_wrap=True)
+
+    return run_broker(config, data, ready=ready, refused=refused)
 
 
 def start_log(level: str) -> None:

@@ -45,6 +45,8 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     """Batches it took from applications since it started."""
     outbox_bytes: int = 0
     """What it keeps of them until their mailboxes' owners have acknowledged."""
+    refusal: str = ""
+    """Why it is not seated in the domains of its configuration."""
     error: str = ""
     """Why it could not be asked."""
 
@@ -123,6 +125,7 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         copies=sum(1 for group in groups if group.get("owner") != name),
         deposits=int(report.get("deposits", 0)),
         outbox_bytes=int(report.get("outbox", {}).get("bytes", 0)),
+        refusal=str(report.get("causal", {}).get("refusal", "")),
     )
 
 

@@ -239,11 +239,10 @@ class Chart:
             self._drop_request(domains)
             if request.own:
                 self.refusal = detail or Code.of(head.code).name if head.code else ""
+                self.want(turn, 1)  # if refused, we may have a seat from before; who waits here hears if there is none
             answer = (head.domains, 0, "") if not head.code else ((), head.code, detail)
             for conn, token in request.clients:
                 turn.send(conn, DomainJoined(token, *answer))
-        if head.code and not self.version and self._askers:
-            self._ask_map(turn)  # those who wait for our seat hear now that there is none
 
     def _drop_request(self, domains: tuple[str, ...]) -> None:
         del self._requests[domains]

@@ -133,9 +133,12 @@ def test_refused_seat_is_not_asked_for_again_and_the_reason_is_kept() -> None:
     desk.join()
     desk.asked()
     desk.hears(SeatTaken("b1", ("north", "south"), -1, Code.CYCLE, "would close a cycle"))
+    assert desk.asked() == [AskDomains(0, ME.id)], "it may have a seat from before"
+    desk.hears(BOTH)
     desk.pass_time(60 * SECOND)
     assert desk.asked() == []
     assert desk.chart.refusal == "would close a cycle"
+    assert desk.chart.seat == "b1"
     assert desk.chart.statistics()["refusal"] == "would close a cycle"
 
 
