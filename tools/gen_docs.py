@@ -23,6 +23,7 @@ import msgspec
 from causeway import config, errors, limits, trace
 from causeway.cli import view
 from causeway.core import messages
+from causeway.domains import limits as domain_limits
 from causeway.drivers.aio.exits import Exit
 from causeway.topics import limits as topic_limits
 
@@ -134,9 +135,9 @@ def constants(source: str) -> Iterator[tuple[str, str]]:
 
 
 def limit_table() -> str:
-    """Every bound of limits.py and topics/limits.py with its reason; units are in the names."""
+    """Every bound of limits.py, topics/limits.py and domains/limits.py with its reason; units are in the names."""
     rows = []
-    for module in (limits, topic_limits):
+    for module in (limits, topic_limits, domain_limits):
         for name, reason in constants(inspect.getsource(module)):
             if name in ("KIB", "MIB"):
                 continue

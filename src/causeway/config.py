@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 
 from causeway.domains import check_domain
+from causeway.domains.limits import DOMAINS_PER_SEAT_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     CAPABILITY_MAX,
     CONNECTIONS_MAX,
-    DOMAINS_PER_SEAT_MAX,
     ID_MAX,
     MAILBOX_STORED_BYTES_MAX,
     MAILBOX_VOLATILE_BYTES_MAX,

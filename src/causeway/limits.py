@@ -1,4 +1,5 @@
-"""Every bound of the system in one place, with its unit and its reason; those of topics are in `topics.limits`."""
+"""Every bound of the system in one place, with its unit and its reason; those of topics are in
+`topics.limits`, those of causal order in `domains.limits`."""
 
 from __future__ import annotations
 
@@ -30,20 +31,6 @@ OPERATION_BYTES_MAX: Final = FRAME_BYTES_MAX - 2 * MIB
 
 ID_MAX: Final = (1 << 63) - 1
 """Greatest id, mailbox number or transaction number: 63 bits fit every store and language."""
-
-DOMAINS_PER_SEAT_MAX: Final = 16
-"""Domains of one broker: each is a clock, and a router hands on what goes through it."""
-
-SEATS_PER_DOMAIN_MAX: Final = 64
-"""A clock has the square of it in cells, and a stamp with all of them must fit a frame's head. Split what is larger."""
-
-SEATS_MAX: Final = 4096
-"""Seats of the whole map, which every seat holds and which must fit a frame."""
-
-MARKS_MAX: Final = 64
-"""Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
-second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from
-mailboxes of more seats than that without sending has an order only after the latest."""
 
 TTL_NS_MAX: Final = 100 * 365 * 24 * 3600 * 1_000_000_000
 """A hundred years: added to the present it still fits 63 bits. For longer, send without a time to live."""

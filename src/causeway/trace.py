@@ -40,6 +40,8 @@ class Step(enum.IntEnum):
     """Arrived again and was suppressed."""
     LOST = 12
     """A stored row failed its checksum and no copy of it exists; `note` names it. Never seen while K-1 copies live."""
+    HELD = 13
+    """In causal order, it came before something that must be delivered first; `note` says what."""
 
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True):

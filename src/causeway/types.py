@@ -83,6 +83,10 @@ class Flag(enum.IntFlag):
     """Published: the topic keeps the last of them for whoever subscribes later; an empty message ends that."""
 
 
+NORMAL_PRIORITY: Final = 4
+"""Of messages whose sender chose none, and of all in causal order."""
+
+
 class Overflow(enum.IntEnum):
     """What happens when a subscription's store is full."""
 

@@ -65,6 +65,9 @@ class Links(Protocol):
     def conn_of(self, broker: BrokerId) -> int | None:
         """The connection of an established link: for what must wait inside a Persist."""
 
+    def up(self) -> list[Peer]:
+        """Brokers whose links are established."""
+
     def learn(self, peer: Peer) -> None:
         """Remember how to reach a broker."""
 
@@ -186,8 +189,8 @@ class Topics(Protocol):
     def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
         """A client's connection ended."""
 
-    def flush(self, turn: Turn) -> None:
-        """End of a turn."""
+    def lapsed(self, turn: Turn, head: Deposit) -> None:
+        """A batch that was forwarded has outlived its time on the way, or will never be taken."""
 
     def next_deadline(self) -> Instant | None: ...
     def on_deadline(self, turn: Turn) -> None: ...
@@ -206,11 +209,14 @@ class Causal(Protocol):
     def answered(self, turn: Turn, head: Message) -> None:
         """An answer of the map, or to what a seat sent."""
 
-    def relay(self, turn: Turn, head: Relayed, body: bytes) -> None:
+    def relay(self, turn: Turn, peer: Peer, head: Relayed, body: bytes) -> None:
         """A second way leads over us, or ends here."""
 
     def submit(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
         """A client sends or publishes a batch in causal order."""
+
+    def lapsed(self, turn: Turn, head: Deposit) -> None:
+        """A batch of a seat has outlived its time on the way, or will never be taken."""
 
     def ask(self, turn: Turn, event: ClientMessage) -> None:
         """A client asks for its seat, or for this broker to join a domain."""

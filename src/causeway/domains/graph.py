@@ -35,11 +35,12 @@ class DomainGraph:
 
     def __init__(self, seats: Mapping[str, tuple[str, ...]]) -> None:
         self.seats = dict(seats)
-        self.domains: dict[str, tuple[str, ...]] = {}
-        """Seats by domain, in the order of `seats`."""
+        members: dict[str, list[str]] = {}
         for seat, domains in self.seats.items():
             for domain in domains:
-                self.domains[domain] = (*self.domains.get(domain, ()), seat)
+                members.setdefault(domain, []).append(seat)
+        self.domains: dict[str, tuple[str, ...]] = {domain: tuple(seats) for domain, seats in members.items()}
+        """Seats by domain, in the order of `seats`."""
         self._ways: dict[str, dict[str, tuple[str, str]]] = {}
 
     def with_seat(self, seat: str, domains: Iterable[str]) -> DomainGraph:
@@ -63,12 +64,14 @@ class DomainGraph:
 
     def find_cycle(self) -> list[str] | None:
         """A cycle of the graph as it is; None when it is a tree, or several."""
-        built = DomainGraph({})
+        trees: dict[str, str] = {}  # a domain -> another one of its tree, or itself
+        before: dict[str, tuple[str, ...]] = {}
         for seat, domains in self.seats.items():
-            cycle = built.cycle_with(seat, domains)
-            if cycle is not None:
-                return cycle
-            built = built.with_seat(seat, domains)
+            roots = [_root(trees, domain) for domain in dict.fromkeys(domains)]
+            if len(dict.fromkeys(roots)) < len(roots):
+                return DomainGraph(before).cycle_with(seat, domains)
+            trees.update(dict.fromkeys(roots[1:], roots[0] if roots else ""))
+            before[seat] = domains
         return None
 
     def next_hop(self, seat: str, to: str) -> tuple[str, str] | None:
@@ -135,3 +138,11 @@ class DomainGraph:
         while back[-1] != start:
             back += came[back[-1]]
         return [*back, seat][::-1]
+
+
+def _root(trees: dict[str, str], domain: str) -> str:
+    """The domain that stands for the tree that a domain is in."""
+    at = trees.setdefault(domain, domain)
+    while trees[at] != at:
+        trees[at] = at = trees[trees[at]]
+    return at

@@ -22,6 +22,10 @@ RETAINED_EVERY = 3
 """Of so many letters of such a topic, all but one."""
 
 
+CAUSAL = "causal"
+"""Mailboxes and topics that begin so get what is sent in causal order, and nothing else."""
+
+
 class Letter(NamedTuple):
     """Number `number` that one life of an application sent to a mailbox in one service class."""
 
@@ -35,6 +39,11 @@ class Letter(NamedTuple):
     def topic(self) -> str:
         """Where it was published; empty for a letter to a mailbox."""
         return self.dest[1:] if self.dest.startswith(PUBLISHED) else ""
+
+    @property
+    def causal(self) -> bool:
+        """Whether it is sent or published in causal order."""
+        return self.dest.startswith((CAUSAL, PUBLISHED + CAUSAL))
 
     @property
     def colour(self) -> str:

@@ -23,8 +23,8 @@ from causeway.core.messages import (
     Rejected,
     SeatGiven,
 )
+from causeway.domains.limits import MARKS_PER_BATCH_MAX
 from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
-from causeway.limits import MARKS_MAX
 from causeway.names import seat_name
 from causeway.types import SECOND, Flag, ServiceClass
 from causeway.wire import body as bodies
@@ -84,7 +84,8 @@ def test_the_first_send_asks_for_the_seat_and_waits_for_it(stage: Stage, home: s
         "billing", INCARNATION, SEAT, 2, 1, 1, 0, int(Flag.RELIABLE), 4, 0, causal=Causal("bob", 2)
     )
     stage.accept(home, deposit)
-    assert ticket.done and ticket.error is None
+    assert ticket.done
+    assert ticket.error is None
 
 
 def test_nobody_asks_for_a_seat_without_need(stage: Stage, home: str) -> None:
@@ -153,7 +154,8 @@ def test_who_has_no_seat_is_told_and_may_ask_again(stage: Stage, home: str) -> N
     (deposit,) = stage.said(Deposit)
     assert (deposit.first, deposit.follows) == (2, 0)
     stage.accept(home, deposit)
-    assert again.done and again.error is None
+    assert again.done
+    assert again.error is None
 
 
 def test_a_broker_that_cannot_say_yet_is_asked_again(stage: Stage, home: str) -> None:
@@ -186,7 +188,6 @@ def test_receipts_name_the_stream_of_all_causal_sends(seated: Stage) -> None:
 def test_a_place_that_was_lost_fails_and_what_follows_goes_on(seated: Stage) -> None:
     lost = seated.session.send("bob", b"b", causal=True)
     seated.turn()
-    (deposit,) = seated.said(Deposit)
     seated.receive(home_of(seated), Rejected("billing", INCARNATION, SEAT, 2, 2, 2, int(Code.ORDER_LOST), "given up"))
     assert isinstance(lost.error, Refused)
     assert lost.error.code == Code.ORDER_LOST
@@ -352,14 +353,14 @@ def test_marks_of_a_batch_that_was_given_up_wait_for_the_next_one(seated: Stage)
 
 def test_the_latest_marks_are_kept_when_there_are_too_many(seated: Stage) -> None:
     reader = seated.consume(home_of(seated), "queue")
-    for number in range(1, MARKS_MAX + 2):
+    for number in range(1, MARKS_PER_BATCH_MAX + 2):
         hand_on(seated, reader, number, seat=seat_name(f"s{number}"))
     seated.shown(reader)
     seated.session.send("bob", b"b", causal=True)
     seated.turn()
     (causal,) = causal_of(seated)
     assert causal is not None
-    assert causal.after == tuple((seat_name(f"s{number}"), number) for number in range(MARKS_MAX + 1, 1, -1))
+    assert causal.after == tuple((seat_name(f"s{number}"), number) for number in range(MARKS_PER_BATCH_MAX + 1, 1, -1))
 
 
 # Subscriptions and consumers with topics -------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Groups, Links, Postable
 from causeway.names import MAP_NAME, is_seat
-from causeway.types import Instant, Key, key_of
+from causeway.types import Instant, Key, Peer, key_of
 
 MAP = key_of(MAP_NAME)
 
@@ -93,15 +93,19 @@ class BrokerCausal:
                 self._chart.answered(turn, head)
                 self._seats.on_chart(turn)
             case Accepted():
-                self._seats.on_accepted(turn, head)
+                self._seats.on_arrived(head.source, head.dest, head.first, head.last)
             case Rejected():
                 self._seats.on_gone(turn, head)
             case _:
                 pass
 
-    def relay(self, turn: Turn, head: Relayed, body: bytes) -> None:
+    def relay(self, turn: Turn, peer: Peer, head: Relayed, body: bytes) -> None:
         """A second way leads over us, or ends here."""
-        self._seats.relay(turn, head, body)
+        self._seats.relay(turn, peer, head, body)
+
+    def lapsed(self, turn: Turn, head: Deposit) -> None:
+        """A batch of a seat has outlived its time on the way, or will never be taken."""
+        self._seats.on_arrived(head.source, head.dest, head.first, head.first + head.count - 1)
 
     # Clients ---------------------------------------------------------------------------------------------------
     def submit(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:

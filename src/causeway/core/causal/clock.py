@@ -61,6 +61,11 @@ class MatrixClock:
         self.stamped = 0
         """Cells put into stamps, ever."""
 
+    @property
+    def size(self) -> int:
+        """Cells that are not 0."""
+        return len(self._recent)
+
     def value(self, row: int, column: int) -> int:
         """The last id that one seat is known to have sent to another."""
         cells = self._rows.get(row)

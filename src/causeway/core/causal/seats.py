@@ -8,77 +8,226 @@ from __future__ import annotations
 
 from causeway.config import BrokerConfig
 from causeway.core.causal.chart import Chart
+from causeway.core.causal.detours import Detours
+from causeway.core.causal.entry import SeatDecision
+from causeway.core.causal.seat import Seat
+from causeway.core.causal.senders import ASK_AGAIN
+from causeway.core.causal.views import described
 from causeway.core.deadlines import Alarm, Deadlines
-from causeway.core.events import OwnershipGained
+from causeway.core.events import OwnershipGained, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
-from causeway.core.messages import Accepted, AskMark, Deposit, Domains, Register, Rejected, Relayed
+from causeway.core.mail.faults import deposit_fault
+from causeway.core.mail.replies import rejected
+from causeway.core.mail.tracer import Tracer
+from causeway.core.messages import (
+    Accepted,
+    AskMark,
+    Deposit,
+    Domains,
+    DomainsHeld,
+    Message,
+    Register,
+    Rejected,
+    Relayed,
+    Routed,
+)
 from causeway.core.ports import Groups, Links
-from causeway.types import Instant, Key
+from causeway.errors import Code, RemoteProtocolError
+from causeway.names import MAP_NAME, is_seat
+from causeway.types import SEAT_PREFIX, BrokerId, Instant, Key, Peer, key_of
+from causeway.wire.codec import decode_head
 
 
 class Seats:
     """All seats of one broker."""
 
     def __init__(
-        self,
-        config: BrokerConfig,
-        desk: Desk,
-        groups: Groups,
-        links: Links,
-        chart: Chart,
-        *,
-        alarm: Alarm | None = None,
+        self, config: BrokerConfig, desk: Desk, groups: Groups, links: Links, chart: Chart, *, alarm: Alarm
     ) -> None:
         self._desk = desk
         self._groups = groups
         self._links = links
         self._chart = chart
+        self._tracer = Tracer(config.name)
+        self._detours = Detours(links, config.paths)
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
+        self.me: bytes = links.me.id
+        self.all: dict[Key, Seat] = {}
+        self._decided: dict[Key, dict[int, SeatDecision]] = {}
+        """Operations on their way to the copies, by ticket; in order."""
+        self._early: dict[Key, dict[int, None]] = {}
+        """Of them those that are there before an earlier one."""
+        self._dirty: dict[Key, None] = {}
 
+    # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
-        raise NotImplementedError
+        """We hold a seat: go on where its former holder was."""
+        name = event.config.name.removeprefix(SEAT_PREFIX)
+        seat = self.all[event.group] = Seat(name, event.config.born, self._chart, self, self._tracer)
+        self._decided[event.group] = {}
+        self._early[event.group] = {}
+        seat.restore(turn, event.rows)
+        self._dirty[event.group] = None
+        if name not in self._chart.graph.seats:
+            self._chart.want(turn, self._chart.version + 1)
 
     def resume(self, turn: Turn, group: Key) -> None:
-        raise NotImplementedError
+        """A new epoch, still ours."""
+        self._dirty[group] = None
 
     def lose(self, turn: Turn, group: Key) -> None:
-        raise NotImplementedError
+        """Another broker holds the seat."""
+        seat = self.all.pop(group, None)
+        self._deadlines.cancel(group)
+        self._dirty.pop(group, None)
+        if seat is not None:
+            del self._decided[group], self._early[group]
+            seat.out.forget(turn)
 
     def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        raise NotImplementedError
+        """What was decided is on all copies; it takes effect in the order of the decisions."""
+        decided, early = self._decided.get(group, {}), self._early.get(group, {})
+        if ticket not in decided:
+            return
+        early[ticket] = None
+        while decided and (first := next(iter(decided))) in early:
+            del early[first]
+            self.all[group].committed(turn, decided.pop(first))
+        self._dirty[group] = None
 
+    # Messages --------------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: Deposit | Register | Domains | AskMark, body: bytes) -> bool:
         """A message for a seat we hold; False when it must wait until we may write."""
-        raise NotImplementedError
+        seat = self.all.get(key)
+        if seat is None or not self._groups.serving(key):
+            return False
+        if isinstance(head, Domains):
+            self._chart.learn(turn, head)
+            self._desk.courier.post(turn, MAP_NAME, DomainsHeld(head.seat, self._chart.version))
+            self.on_chart(turn)
+            return True
+        if seat.name not in self._chart.graph.seats:
+            self._chart.want(turn, self._chart.version + 1)
+            return False
+        match head:
+            case Deposit():
+                seat.offer(turn, head, body)
+            case Register():
+                seat.register(turn, head, self._groups.position(key))
+            case AskMark():
+                seat.on_ask_mark(turn, head)
+        self._dirty[key] = None
+        return True
 
     def on_chart(self, turn: Turn) -> None:
         """The map, or a binding, came to our ears: what waited for it goes on."""
-        raise NotImplementedError
+        for key, seat in self.all.items():
+            if self._groups.serving(key) and seat.name in self._chart.graph.seats:
+                seat.on_chart(turn)
+                self._dirty[key] = None
 
-    def on_accepted(self, turn: Turn, head: Accepted) -> None:
+    def on_arrived(self, source: str, dest: str, first: int, last: int) -> None:
         """Another seat, or a mailbox, has what a seat of ours sent."""
-        raise NotImplementedError
+        key = key_of(source)
+        if key in self.all:
+            self.all[key].on_accepted(dest, first, last)
+            self._dirty[key] = None
 
     def on_gone(self, turn: Turn, head: Rejected) -> None:
         """A mailbox does not exist any more."""
-        raise NotImplementedError
+        key = key_of(head.source)
+        if key in self.all:
+            self.all[key].on_gone(turn, head.dest)
+            self._dirty[key] = None
 
-    def relay(self, turn: Turn, head: Relayed, body: bytes) -> None:
-        raise NotImplementedError
+    def relay(self, turn: Turn, peer: Peer, head: Relayed, body: bytes) -> None:
+        """A second way leads over us, or ends here."""
+        if head.to != self.me:
+            if peer.id != head.to and self._links.is_up(head.to):
+                self._links.send(turn, head.to, head, body)
+            return
+        try:
+            inner = decode_head(head.head)
+        except RemoteProtocolError:
+            return
+        match inner:
+            case Deposit():
+                envelope = Routed(key_of(inner.dest), inner.dest, 1, inner)
+                self._desk.on_peer_message(turn, PeerMessage(peer, envelope, body))
+            case Accepted():
+                self._desk.on_peer_message(turn, PeerMessage(peer, inner, b""))
+            case _:
+                pass
 
     def submit(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
-        raise NotImplementedError
+        """A client sends or publishes a batch in causal order: on to its seat."""
+        fault = deposit_fault(head, body)
+        if fault is None and head.published is not None and head.published.source:
+            fault = f"published.source={head.published.source!r}: must be empty; the batch says who publishes"
+        if fault is not None:
+            turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
+            return
+        self._desk.outbox.take(turn, conn, head, body)
 
+    # SeatPort --------------------------------------------------------------------------------------------------
+    def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
+        self._desk.outbox.forward(turn, head, body)
+        if head.causal is not None:
+            config = self._groups.config(key_of(head.dest))
+            if config is not None:
+                self._detours.take(turn, config.owner, head, body)
+
+    def forget(self, turn: Turn, seat: str, dest: str) -> None:
+        self._desk.outbox.forget_forwards(turn, seat, dest)
+
+    def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
+        self._desk.courier.answer(turn, origin, head)
+        if isinstance(head, Accepted) and is_seat(head.source):
+            self._detours.take(turn, BrokerId(origin), head)
+
+    def ask(self, turn: Turn, head: AskMark) -> None:
+        self._desk.courier.post(turn, head.seat, head)
+
+    # Time ------------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn) -> None:
-        """End of a turn."""
+        """End of a turn: one operation for all that a seat decided in it."""
+        while self._dirty:  # what one seat answers may be for another one here
+            dirty, self._dirty = self._dirty, {}
+            for key in dirty:
+                seat = self.all.get(key)
+                if seat is None or not self._groups.serving(key):
+                    continue  # `resume` looks again
+                if seat.is_dirty:
+                    self._append(turn, key, seat)
+                if seat.senders.asks:
+                    self._deadlines.set_if_unset(key, turn.now + ASK_AGAIN)
+                elif seat.void_at:
+                    self._deadlines.set_if_unset(key, seat.void_at)
+
+    def _append(self, turn: Turn, key: Key, seat: Seat) -> None:
+        writes, decided = seat.collect(self._groups.position(key))
+        if writes:
+            ticket = self._groups.append(turn, key, writes, 1)
+            self._decided[key][ticket] = decided
+        else:
+            seat.committed(turn, decided)
 
     def next_deadline(self) -> Instant | None:
         return self._deadlines.next()
 
     def on_deadline(self, turn: Turn) -> None:
-        """What came without a body was lost with its sender, if nobody has sent it again since."""
+        """Ask again for marks; give up places whose batches nobody has sent again."""
+        for key in self._deadlines.pop_due(turn.now):
+            seat = self.all.get(key)
+            if seat is None:
+                continue
+            if self._groups.serving(key):
+                if 0 < seat.void_at <= turn.now:
+                    seat.give_up(turn)
+                seat.senders.advance_all(turn)
+            self._dirty[key] = None
 
     def statistics(self) -> list[dict[str, object]]:
         """Each seat held here."""
-        return []
+        return [described(seat) for seat in self.all.values()]

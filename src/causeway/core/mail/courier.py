@@ -55,7 +55,7 @@ from causeway.limits import (
     WAITING_PER_MAILBOX_BYTES_MAX,
     WAITING_PER_MAILBOX_MAX,
 )
-from causeway.names import MAP_NAME, is_private
+from causeway.names import MAP_NAME, is_named_subscription, is_private, is_seat
 from causeway.topics import is_item
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
@@ -291,7 +291,9 @@ def may_begin(mailbox: str, head: Message) -> bool:
     """
     if isinstance(head, Attach | Commit):
         return True
-    forwarded = isinstance(head, Deposit) and is_item(head.source)
+    forwarded = isinstance(head, Deposit) and (
+        is_item(head.source) or (is_seat(head.source) and is_named_subscription(mailbox))
+    )
     return not (forwarded or isinstance(head, EndMailbox) or is_private(mailbox))
 
 

@@ -272,7 +272,7 @@ class Desk:
             case SeatTaken() | Domains() | Bound():
                 self.answered(turn, head)
             case Relayed():
-                self._causal.relay(turn, head, event.body)
+                self._causal.relay(turn, event.peer, head, event.body)
             case _:
                 pass
 
@@ -354,7 +354,9 @@ class Desk:
     def flush(self, turn: Turn) -> None:
         """End of a turn: deliveries, dead letters, refusals."""
         self._burials.flush(turn)
-        self._topics.flush(turn)
+        lapsed, self.outbox.lapsed = self.outbox.lapsed, []
+        for head in lapsed:
+            (self._causal if is_seat(head.source) else self._topics).lapsed(turn, head)
         self._causal.flush(turn)
         while self._coordinator.outcomes:
             outcome = self._coordinator.outcomes.pop(0)

@@ -12,7 +12,19 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.messages import Attach, Commit, Deposit, Interest, Message, Published, Register, SendPart, TxPrepare
+from causeway.core.messages import (
+    Attach,
+    Causal,
+    Commit,
+    Deposit,
+    Interest,
+    Message,
+    Published,
+    Register,
+    SendPart,
+    TxPrepare,
+)
+from causeway.domains.limits import MARKS_PER_BATCH_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -29,13 +41,12 @@ from causeway.names import (
     HISTORY_PREFIX,
     check_destination,
     check_mailbox,
-    check_name,
     is_seat,
     may_end,
     may_use,
 )
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
-from causeway.types import KEY_BYTES, SEAT_PREFIX, Overflow, ServiceClass, Span
+from causeway.types import KEY_BYTES, NORMAL_PRIORITY, Flag, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
 _known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
@@ -95,26 +106,17 @@ def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
     return interest_fault(interest)
 
 
-def seat_fault(field: str, value: str) -> str | None:
-    """Of the name of a seat's group."""
-    try:
-        if is_seat(value):
-            check_name(field, value.removeprefix(SEAT_PREFIX))
-            return None
-    except ConfigError as error:
-        return str(error)
-    return f"{field}={value[:NAME_BYTES_MAX]!r}: must be {SEAT_PREFIX}BROKER"
-
-
 def naming_fault(head: Message) -> str | None:
     """Of all names, incarnations and origins in a broker's message: where it goes and where its answer goes."""
     for field in _NAMED:
         value = getattr(head, field, None)
-        if value is not None and not is_item(value) and (fault := name_fault(field, value)) is not None:
+        if value is None or is_item(value) or is_seat(value):
+            continue
+        if (fault := name_fault(field, value)) is not None:
             return fault
     item = getattr(head, "item", ITEM_PREFIX + "00")
-    if not is_item(item) and seat_fault("item", item) is not None:
-        return f"item: must be {ITEM_PREFIX}NN or {SEAT_PREFIX}BROKER"
+    if not is_item(item) and not is_seat(item):
+        return f"item: must be {ITEM_PREFIX}NN or a seat"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -135,9 +137,12 @@ def selector_fault(text: str) -> str | None:
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
     try:
-        if head.published is None or not is_item(head.source):
+        if head.published is None or not (is_item(head.source) or is_seat(head.source)):
             _known("source", head.source)
-        if head.published is None:
+        if head.causal is not None:
+            if (fault := causal_fault(head, head.causal)) is not None:
+                return fault
+        elif head.published is None:
             _sendable("dest", head.dest)
         elif not is_item(head.dest):
             _known("dest", head.dest)
@@ -162,8 +167,10 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
         return f"priority={part.priority}: must lie in 0..9"
     if not 0 <= part.ttl <= TTL_NS_MAX:
         return f"ttl={part.ttl}: must lie in 0..{TTL_NS_MAX} ns; 0 means for ever"
-    if part.published is not None and (fault := published_fault(part.dest, part.published)) is not None:
-        return fault
+    if part.published is not None:
+        sent = isinstance(part, Deposit) and is_seat(part.source)
+        if (fault := published_fault(part.dest, part.published, sent=sent)) is not None:
+            return fault
     if not 0 <= part.delay <= TTL_NS_MAX:
         return f"delay={part.delay}: must lie in 0..{TTL_NS_MAX} ns; 0 means at once"
     if len(body) > OPERATION_BYTES_MAX:
@@ -173,10 +180,38 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
     return None
 
 
-def published_fault(dest: str, published: Published) -> str | None:
-    """Of what a batch says about its topic."""
+def causal_fault(head: Deposit, causal: Causal) -> str | None:
+    """Of a batch in causal order, of an application or of a seat."""
+    between = is_seat(head.source)
+    if not is_seat(head.dest) or len(head.dest) > NAME_BYTES_MAX:
+        return f"dest={head.dest!r}: what is sent in causal order goes to a seat"
+    if head.stream != ServiceClass.TRANSACTIONAL or head.priority != NORMAL_PRIORITY or head.delay:
+        return "causal: is an ordered stream (class 2) of normal priority (4) without delay"
+    if head.flags & (Flag.RETAIN | Flag.CONFIRM):
+        return f"flags={head.flags}: nothing is retained or confirmed in causal order"
+    if not 0 <= causal.service <= ServiceClass.TRANSACTIONAL or not 0 <= causal.ttl <= TTL_NS_MAX:
+        return "causal: service must lie in 0..2, ttl in 0..100 years"
+    if between != bool(causal.domain) or ((causal.stamp or causal.void or causal.to) and not between):
+        return "causal.domain: a seat names it, with its stamp, and nobody else does"
+    if between and (head.published is None or len(causal.domain) > NAME_BYTES_MAX or len(causal.to) > NAME_BYTES_MAX):
+        return "causal: a seat says who sent it, and where it goes"
+    if len(causal.stamp) % 3 or not all(0 <= cell <= ID_MAX for cell in causal.stamp):
+        return "causal.stamp: must be rows, columns and values in 0..2**63-1"
+    after = causal.after
+    if len(after) > MARKS_PER_BATCH_MAX or not all(is_seat(name) and 0 <= n <= ID_MAX for name, n in after):
+        return f"causal.after: at most {MARKS_PER_BATCH_MAX} seats with numbers in 0..2**63-1"
+    topic = head.published.topic if head.published is not None else ""
+    if causal.dest and not topic:
+        return name_fault("causal.dest", causal.dest) if between else destination_fault("causal.dest", causal.dest)
+    if causal.dest or not (topic or between):
+        return "causal.dest: must name a mailbox, unless the batch is published"
+    return None
+
+
+def published_fault(dest: str, published: Published, *, sent: bool = False) -> str | None:
+    """Of what a batch says about its topic; what was `sent` to a mailbox has none."""
     try:
-        item = _item_of(published.topic)
+        item = _item_of(published.topic) if published.topic or not sent else ""
         if published.source:
             _known("published.source", published.source)
     except ConfigError as error:
@@ -207,8 +242,8 @@ def interest_fault(interest: Interest) -> str | None:
     if interest.seat:
         if interest.keep or interest.replay:
             return "keep, replay: histories know nothing of causal order"
-        if (fault := seat_fault("seat", interest.seat)) is not None:
-            return fault
+        if not is_seat(interest.seat) or len(interest.seat.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
+            return f"seat={interest.seat[:NAME_BYTES_MAX]!r}: must be the group of a seat"
     return selector_fault(interest.selector)
 
 

@@ -26,6 +26,10 @@ class Causal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Between seats: cells of the sender's clock that the receiver may lack: row, column, value, and so on."""
     void: bool = False
     """Its sender and the seat it was sent to failed together: only the place is kept, there is nothing to deliver."""
+    to: str = ""
+    """Between seats: the broker whose seat `dest` is bound to. With neither `dest` nor a topic the batch is a mark."""
+    ttl: int = 0
+    """Between seats: nanoseconds left to live when this frame was sent; 0 = for ever."""
 
 
 class SeatEntry(msgspec.Struct, frozen=True, array_like=True):

@@ -17,7 +17,6 @@ import msgspec
 
 from causeway.core.machine import Turn
 from causeway.core.mail.box import Box, Done
-from causeway.core.mail.matching import matching
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.rows import StoredBatch, stretch
@@ -25,6 +24,7 @@ from causeway.core.messages import Accepted, Deposit, Interest, Published, Regis
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.item import HandedBatch, Item, Registration
 from causeway.core.topics.leases import Leases
+from causeway.core.topics.picking import picked
 from causeway.core.topics.rows import (
     RegistrationRow,
     encode,
@@ -37,8 +37,8 @@ from causeway.errors import Code, RemoteProtocolError
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex, covers, is_temporary
 from causeway.topics.limits import FORWARDED_BYTES_PER_ITEM_MAX, GREETING_MAX, REGISTRATIONS_PER_ITEM_MAX
-from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, Span, key_of
-from causeway.wire.body import join, split
+from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, key_of
+from causeway.wire.body import split
 from causeway.wire.headers import split_headers
 
 _RETAIN, _RELIABLE, _HEADERS = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.HEADERS)
@@ -192,7 +192,7 @@ class Items:
         What a selector picks moves together and takes the first of the batch's numbers: still in order, and the same
         whoever forwards it, because of two owners that begin with one message both pick the same ones after it.
         """
-        picked, body, count = _picked(registration, piece)
+        runs, body, count = picked(registration, piece)
         if not count:
             return
         stored = piece.seq < VOLATILE_FROM
@@ -217,7 +217,7 @@ class Items:
             piece.priority,
             ttl,
             self._office.me,
-            Published(was.topic, *whose, first - 1, picked, piece.at),
+            Published(was.topic, *whose, first - 1, runs, piece.at),
             max(0, piece.ready - turn.now) if piece.ready else 0,
         )
         if stored:
@@ -337,20 +337,6 @@ def _payload(message: bytes) -> bytes:
         return split_headers(message)[1]
     except RemoteProtocolError:
         return message
-
-
-def _picked(registration: Registration, batch: StoredBatch) -> tuple[tuple[Span, ...], bytes, int]:
-    """What a subscription takes of a batch: runs that its selector picks (none for all), bodies, how many messages."""
-    if registration.interest.no_local == f"{batch.source}:{batch.incarnation:x}":
-        return (), b"", 0
-    if registration.selector is None:
-        return (), batch.body, batch.count
-    runs = tuple(matching(registration.selector, batch))
-    count = sum(last - first + 1 for first, last in runs)
-    if count == batch.count:
-        return (), batch.body, count
-    messages = split(batch.body, batch.count)
-    return runs, join([message for first, last in runs for message in messages[first : last + 1]]), count
 
 
 def _is_same(known: Interest, wanted: Interest) -> bool:

@@ -127,10 +127,8 @@ class BrokerTopics:
         for part in self._timed:
             part.on_deadline(turn)
 
-    def flush(self, turn: Turn) -> None:
-        lapsed, self._outbox.lapsed = self._outbox.lapsed, []
-        for head in lapsed:
-            self._items.on_accepted(turn, head)
+    def lapsed(self, turn: Turn, head: Deposit) -> None:
+        self._items.on_accepted(turn, head)
 
     def statistics(self) -> dict[str, int]:
         return {**self._items.statistics(), "unwanted": self._publishing.unwanted}

@@ -8,6 +8,7 @@ from causeway.core.messages import Message
 from causeway.sim.checkers.atomicity import Atomicity
 from causeway.sim.checkers.base import Checker, Deed, Reader, Viewing
 from causeway.sim.checkers.browsing import Browsing
+from causeway.sim.checkers.causality import Causality
 from causeway.sim.checkers.confirmation import Confirmation
 from causeway.sim.checkers.conservation import Conservation
 from causeway.sim.checkers.loss import NoLoss
@@ -34,6 +35,7 @@ class Panel(Checker):
         self.conservation = Conservation()
         self.browsing = Browsing()
         self.subscribing = Subscribing()
+        self.causality = Causality()
         self.checkers: tuple[Checker, ...] = (
             self.loss,
             self.once,
@@ -44,6 +46,7 @@ class Panel(Checker):
             self.conservation,
             self.browsing,
             self.subscribing,
+            self.causality,
         )
         self.counts: dict[str, int] = {}
 
@@ -135,13 +138,24 @@ class Panel(Checker):
         self._each("ended subscriptions")
         self.subscribing.subscription_ended(mailbox)
 
+    def topics_wanted(self, mailbox: str, patterns: Sequence[str]) -> None:
+        """An application wants topics, in causal order, in a mailbox."""
+        self._each("wanted topics")
+        self.causality.subscribed(mailbox, patterns)
+
+    def topics_begun(self, mailbox: str) -> None:
+        """It was told that they come from now on."""
+        self._each("begun topics")
+        self.causality.subscription_begun(mailbox)
+
     def _each(self, what: str, letter: Letter | None = None) -> tuple[Checker, ...]:
-        """Who is to be told: of published letters, those who know subscriptions; of others, those who do not."""
+        """Who is to be told: of letters in causal order and of published ones, who knows those; of others, the rest."""
         self.counts[what] = self.counts.get(what, 0) + 1
         now = self._clock()
         for checker in self.checkers:
             checker.now = now
         if letter is None:
             return self.checkers
-        published = bool(letter.topic)
-        return tuple([one for one in self.checkers if (one is self.subscribing) == published])
+        special = (self.subscribing, self.causality)
+        expert = self.causality if letter.causal else self.subscribing if letter.topic else None
+        return tuple([one for one in self.checkers if one is expert or (expert is None and one not in special)])

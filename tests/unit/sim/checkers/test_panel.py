@@ -41,3 +41,19 @@ def test_panel_shows_frames_to_the_owner_checker() -> None:
     panel.frame("a", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)
     with pytest.raises(Wrong, match="SingleOwner"):
         panel.frame("b", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)
+
+
+def test_panel_shows_letters_in_causal_order_to_the_checker_of_causality_alone() -> None:
+    panel = Panel(lambda: 7)
+    panel.topics_wanted("causal-b", ["causal/#"])
+    panel.topics_begun("causal-b")
+    first = Letter("a", 1, "#causal/news", 2, 1)
+    second = Letter("a", 1, "causal-b", 2, 1)
+    for letter in (first, second):
+        panel.sent(letter)
+        panel.acknowledged(letter)
+    assert panel.loss.owed() == []
+    assert panel.causality.owed() == [("causal-b", first), ("causal-b", second)]
+    panel.delivered("causal-b", READER, second)
+    with pytest.raises(Wrong, match="Causality: causal-b got"):
+        panel.delivered("causal-b", READER, first)

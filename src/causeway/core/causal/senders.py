@@ -1,0 +1,226 @@
+"""Applications that send through a seat: each by one ordered stream, whose order is that of its sends.
+
+Owns: how far each has got, and what waits until it is known where it goes. Must not know: clocks, entries' ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from causeway.core.causal.chart import Chart
+from causeway.core.causal.entry import ApplicationRow, Entry, Sender
+from causeway.core.causal.outgoing import SeatPort
+from causeway.core.machine import Turn
+from causeway.core.mail.replies import rejected
+from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Resend
+from causeway.domains.limits import SEAT_BYTES_MAX, SENDERS_PER_SEAT_MAX
+from causeway.errors import Code
+from causeway.limits import ITEM_OVERHEAD_BYTES
+from causeway.names import seat_name
+from causeway.types import MILLISECOND, SEAT_PREFIX, Duration, Instant
+from causeway.wire.body import cut
+
+ASK_AGAIN: Duration = 200 * MILLISECOND
+"""A mark that was asked for and has not come."""
+
+Place = Callable[[Turn, Deposit, bytes, str], None]
+"""A batch gets its place in the order; the seat it goes to, or none for all."""
+
+
+class Senders:
+    """All applications of one seat."""
+
+    def __init__(self, seat: str, chart: Chart, port: SeatPort, place: Place) -> None:
+        self._seat = seat
+        self._chart = chart
+        self._port = port
+        self._place = place
+        self.all: dict[tuple[str, int], Sender] = {}
+        """Those that sent last come last."""
+        self.changed: dict[tuple[str, int], Sender] = {}
+        """Since rows were last written."""
+        self.forgotten: list[tuple[str, int]] = []
+        self.bytes = 0
+        """Bodies of applications on their way, and what waits."""
+        self._known: dict[str, int] = {}
+        """By seat: the number up to which we know what it delivered."""
+        self._asked: dict[str, Instant] = {}
+        """By seat: when we last asked it for a mark."""
+
+    def restore(self, rows: Iterable[ApplicationRow]) -> None:
+        """As they were when these were written."""
+        for row in sorted(rows, key=lambda row: row.used):
+            self.all[row.source, row.incarnation] = Sender(
+                row.source, row.incarnation, row.high, row.used, list(row.voided)
+            )
+
+    def remember(self, entry: Entry) -> None:
+        """A batch of an application is on its way."""
+        _, source, incarnation, first = entry.row.origin
+        sender = self.all.setdefault((source, incarnation), Sender(source, incarnation))
+        sender.open[first] = entry
+        self.bytes += len(entry.body or b"") + ITEM_OVERHEAD_BYTES
+
+    def filled(self, entry: Entry) -> None:
+        """The body of an entry came after all."""
+        if not entry.row.origin[0] and not entry.is_mark:
+            self.bytes += len(entry.body or b"")
+
+    def give_up(self, entry: Entry) -> None:
+        """Nobody sent an entry's body again."""
+        _, source, incarnation, _ = entry.row.origin
+        sender = self.all[source, incarnation]
+        sender.voided.append((entry.first, entry.last))
+        self.changed[source, incarnation] = sender
+
+    def forget(self, entry: Entry) -> None:
+        """It has arrived everywhere."""
+        _, source, incarnation, first = entry.row.origin
+        sender = self.all.get((source, incarnation))
+        if sender is not None and sender.open.pop(first, None) is not None:
+            self.bytes -= len(entry.body or b"") + ITEM_OVERHEAD_BYTES
+
+    # Arriving --------------------------------------------------------------------------------------------------
+    def offer(self, turn: Turn, head: Deposit, body: bytes) -> list[tuple[Entry, bytes]]:
+        """A batch arrives; entries that lacked a body, with theirs."""
+        whose = (head.source, head.incarnation)
+        sender = self.all.get(whose) or Sender(*whose)
+        last = head.first + head.count - 1
+        if last <= sender.high:
+            return self._again(turn, sender, head, body)
+        expected = sender.expected
+        if last < expected:
+            return []  # it waits already
+        if head.first > expected and head.follows >= expected:
+            self._port.answer(turn, head.origin, Resend(*whose, head.dest, head.stream, expected - 1))
+            return []
+        if head.first < expected:
+            skip = expected - head.first
+            body = cut(body, head.count, skip, head.count)
+            head = msgspec.structs.replace(head, first=expected, count=head.count - skip)
+        cost = len(body) + ITEM_OVERHEAD_BYTES
+        if self.bytes and self.bytes + cost > SEAT_BYTES_MAX:
+            detail = f"seat of {self._seat!r}: {SEAT_BYTES_MAX} bytes are on their way through it, its limit"
+            self._port.answer(turn, head.origin, rejected(head, Code.OVERLOADED, detail))
+            return []
+        self._use(sender)
+        self.bytes += cost
+        if not sender.waiting:
+            sender.since = turn.now
+        sender.waiting.append((head, body))
+        self._advance(turn, sender)
+        return []
+
+    def _use(self, sender: Sender) -> None:
+        """The sender is the latest; of too many, those that were silent longest are forgotten."""
+        whose = (sender.source, sender.incarnation)
+        self.all.pop(whose, None)
+        self.all[whose] = sender
+        if len(self.all) > SENDERS_PER_SEAT_MAX:
+            oldest = next((key for key, known in self.all.items() if known.is_idle), None)
+            if oldest is not None:
+                del self.all[oldest]
+                self.changed.pop(oldest, None)
+                self.forgotten.append(oldest)
+
+    def _again(self, turn: Turn, sender: Sender, head: Deposit, body: bytes) -> list[tuple[Entry, bytes]]:
+        """A batch that has its place: perhaps we lack its body, or its sender has not heard that it arrived."""
+        last = head.first + head.count - 1
+        if any(head.first <= end and start <= last for start, end in sender.voided):
+            detail = "its sender and its seat failed together, and others did not wait for it any longer"
+            self._port.answer(turn, head.origin, rejected(head, Code.ORDER_LOST, detail))
+            return []
+        found: list[tuple[Entry, bytes]] = []
+        under_way = False
+        for entry in self._open(sender, head.first, last):
+            under_way = True
+            entry.answer_to = head.origin
+            if entry.body is None and head.first <= entry.first and entry.last <= last:
+                start = entry.first - head.first
+                found.append((entry, cut(body, head.count, start, start + entry.row.count)))
+        if not under_way:
+            whose = (head.source, head.incarnation, head.dest, head.stream)
+            self._port.answer(turn, head.origin, Accepted(*whose, head.first, last))
+        return found
+
+    @staticmethod
+    def _open(sender: Sender, first: int, last: int) -> list[Entry]:
+        entry = sender.open.get(first)
+        if entry is not None and entry.last == last:
+            return [entry]  # as nearly always
+        return [entry for entry in sender.open.values() if entry.first <= last and first <= entry.last]
+
+    # Waiting ---------------------------------------------------------------------------------------------------
+    def advance_all(self, turn: Turn) -> None:
+        """Something is known that was not: whoever waits tries again."""
+        for sender in list(self.all.values()):
+            if sender.waiting:
+                self._advance(turn, sender)
+
+    def _advance(self, turn: Turn, sender: Sender) -> None:
+        """Give batches of a sender their places, in order, as far as it is known where they go."""
+        while sender.waiting:
+            head, body = sender.waiting[0]
+            causal = head.causal
+            assert causal is not None
+            to = self._chart.seat_of(turn, causal.dest, self._seat) if causal.dest else ""
+            if to is None:
+                sender.why = f"where {causal.dest!r} takes part"
+                return
+            if to and to not in self._chart.graph.seats:
+                sender.why = f"a map with the seat of {to!r}"
+                self._chart.want(turn, self._chart.version + 1)
+                return
+            if not self._knows(turn, causal):
+                sender.why = "a mark of another seat"
+                return
+            if to and to != self._seat and self._chart.graph.next_hop(self._seat, to) is None:
+                self._reject_all(turn, sender, causal.dest, to)
+                return
+            sender.waiting.popleft()
+            self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
+            sender.high = head.first + head.count - 1
+            sender.since = sender.used = turn.now
+            self.changed[sender.source, sender.incarnation] = sender
+            self._place(turn, head, body, to)
+
+    def _reject_all(self, turn: Turn, sender: Sender, dest: str, to: str) -> None:
+        """The first has no way, and what is behind it must not overtake it."""
+        detail = f"{dest!r} takes part at the seat of {to!r}; no domains lead there from that of {self._seat!r}"
+        for head, body in sender.waiting:
+            self._port.answer(turn, head.origin, rejected(head, Code.NO_ROUTE, detail))
+            self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
+        sender.waiting.clear()
+
+    def _knows(self, turn: Turn, causal: Causal) -> bool:
+        """Whether we know all that the sender of a batch read at other seats; else ask."""
+        known = True
+        for group, number in causal.after:
+            name = group.removeprefix(SEAT_PREFIX)
+            if name == self._seat or name not in self._chart.graph.seats or self._known.get(name, 0) >= number:
+                continue
+            known = False
+            if turn.now - self._asked.get(name, -ASK_AGAIN) >= ASK_AGAIN:
+                self._asked[name] = turn.now
+                self._port.ask(turn, AskMark(group, seat_name(self._seat), number))
+        return known
+
+    @property
+    def asks(self) -> bool:
+        """Whether a mark was asked for and somebody waits for it: look again after ASK_AGAIN."""
+        return any(sender.waiting and sender.why == "a mark of another seat" for sender in self.all.values())
+
+    def learn(self, turn: Turn, seat: str, number: int) -> None:
+        """A mark came: we know what that seat had delivered."""
+        self._known[seat] = max(number, self._known.get(seat, 0))
+        self.advance_all(turn)
+
+    def listing(self) -> list[dict[str, object]]:
+        """Who waits for what, for people."""
+        return [
+            {"source": s.source, "first": s.waiting[0][0].first, "why": s.why, "since": s.since}
+            for s in self.all.values()
+            if s.waiting
+        ]

@@ -1,0 +1,33 @@
+"""Bounds of domains and of causal order, with their reasons."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from causeway.limits import MIB
+
+DOMAINS_PER_SEAT_MAX: Final = 16
+"""Domains of one broker: each is a clock, and a router hands on what goes through it."""
+
+SEATS_PER_DOMAIN_MAX: Final = 64
+"""A clock has the square of it in cells, and a stamp with all of them must fit a frame's head. Split what is larger."""
+
+SEATS_MAX: Final = 4096
+"""Seats of the whole map, which every seat holds and which must fit a frame."""
+
+SEAT_BYTES_MAX: Final = 32 * MIB
+"""Bodies that applications have on their way through one seat; more is refused (OVERLOADED) and tried again later.
+What comes from other seats is bounded by theirs."""
+
+HELD_BYTES_PER_SEAT_MAX: Final = 32 * MIB
+"""Batches held back at one seat until others are delivered; beyond that their senders repeat them."""
+
+HELD_SHOWN_MAX: Final = 64
+"""Of held batches in a status report."""
+
+SENDERS_PER_SEAT_MAX: Final = 4096
+"""Lives of applications that a seat remembers: those that were silent longest go first, and never while they wait."""
+
+MARKS_PER_BATCH_MAX: Final = 64
+"""Other seats that one batch says its sender has read at, the latest first: as many as a domain has, and they fit a
+frame's head. Who reads at more seats than that without sending comes after what it read at the latest of them."""
