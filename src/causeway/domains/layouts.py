@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from causeway.domains.graph import check_domain
+from causeway.domains.limits import SEATS_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
-from causeway.limits import SEATS_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.names import check_name
 
 Layout = dict[str, tuple[str, ...]]

@@ -21,8 +21,8 @@ from causeway.domains.layouts import (
     smallest_tree,
     tree,
 )
+from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
-from causeway.limits import SEATS_PER_DOMAIN_MAX
 
 
 def names(count: int) -> list[str]:

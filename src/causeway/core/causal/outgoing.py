@@ -16,11 +16,29 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.item import Registration
 from causeway.core.topics.picking import picked
+from causeway.domains import DomainGraph
 from causeway.topics import TopicIndex
 from causeway.types import Flag, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
+
+
+class SeatMap(Protocol):
+    """What a seat needs to know of domains and bindings."""
+
+    version: int
+    graph: DomainGraph
+    """Seats by the names of their brokers."""
+    numbers: dict[str, int]
+    """Row and column of each seat in clocks."""
+    names: dict[int, str]
+
+    def seat_of(self, turn: Turn, name: str, hint: str) -> str | None:
+        """The seat that a mailbox is bound to, `hint` if to none yet; None while nobody has answered."""
+
+    def want(self, turn: Turn, version: int) -> None:
+        """Somebody goes by a later map than we have."""
 
 
 class SeatPort(Protocol):

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.core.causal import rows
-from causeway.core.causal.chart import Chart
 from causeway.core.causal.clock import MatrixClock, Predecessor
 from causeway.core.causal.entry import MARK_BODY, Done, Entry, EntryRow, Origin, SeatDecision, Way
 from causeway.core.causal.holdback import HoldBack
-from causeway.core.causal.outgoing import Outgoing, SeatPort
+from causeway.core.causal.outgoing import Outgoing, SeatMap, SeatPort
 from causeway.core.causal.senders import Senders
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
@@ -42,7 +41,7 @@ _ORDERED = int(ServiceClass.TRANSACTIONAL)
 class Seat:
     """The seat of the broker `name`, wherever it is held."""
 
-    def __init__(self, name: str, born: int, chart: Chart, port: SeatPort, tracer: Tracer) -> None:
+    def __init__(self, name: str, born: int, chart: SeatMap, port: SeatPort, tracer: Tracer) -> None:
         self.name = name
         self.group = seat_name(name)
         self.key: Key = key_of(self.group)

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from causeway.core.causal.chart import Chart
 from causeway.core.causal.entry import ApplicationRow, Entry, Sender
-from causeway.core.causal.outgoing import SeatPort
+from causeway.core.causal.outgoing import SeatMap, SeatPort
 from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
 from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Resend
@@ -32,7 +31,7 @@ Place = Callable[[Turn, Deposit, bytes, str], None]
 class Senders:
     """All applications of one seat."""
 
-    def __init__(self, seat: str, chart: Chart, port: SeatPort, place: Place) -> None:
+    def __init__(self, seat: str, chart: SeatMap, port: SeatPort, place: Place) -> None:
         self._seat = seat
         self._chart = chart
         self._port = port
