@@ -7,7 +7,7 @@ says so: with the number up to which that seat had handed out. Owns: those numbe
 from __future__ import annotations
 
 from causeway.client.lots import Lot
-from causeway.domains.limits import MARKS_PER_BATCH_MAX
+from causeway.domains.limits import MARKS_MAX
 
 After = tuple[tuple[str, int], ...]
 """Seats, each with the highest number of its own that was shown; the one shown last first."""
@@ -37,7 +37,7 @@ class Marks:
 
     def _add(self, seat: str, number: int) -> None:
         self._numbers[seat] = max(self._numbers.pop(seat, 0), number)  # what was shown last comes last
-        if len(self._numbers) > MARKS_PER_BATCH_MAX:
+        if len(self._numbers) > MARKS_MAX:
             del self._numbers[next(iter(self._numbers))]
 
 
@@ -46,4 +46,4 @@ def merged(newer: After, older: After) -> After:
     numbers = dict(newer)
     for seat, number in older:
         numbers[seat] = max(number, numbers.get(seat, 0))
-    return tuple(numbers.items())[:MARKS_PER_BATCH_MAX]
+    return tuple(numbers.items())[:MARKS_MAX]

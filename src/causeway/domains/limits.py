@@ -28,6 +28,7 @@ HELD_SHOWN_MAX: Final = 64
 SENDERS_PER_SEAT_MAX: Final = 4096
 """Lives of applications that a seat remembers: those that were silent longest go first, and never while they wait."""
 
-MARKS_PER_BATCH_MAX: Final = 64
-"""Other seats that one batch says its sender has read at, the latest first: as many as a domain has, and they fit a
-frame's head. Who reads at more seats than that without sending comes after what it read at the latest of them."""
+MARKS_MAX: Final = 64
+"""Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
+second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from
+mailboxes of more seats than that without sending has an order only after the latest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from causeway.core.messages import Causal, Deposit
-from causeway.domains.limits import MARKS_PER_BATCH_MAX
+from causeway.domains.limits import MARKS_MAX
 from causeway.names import seat_name
 from causeway.types import SECOND
 from tests.unit.client.seats import ELSEWHERE, SEAT, causal_of, give_seat, hand_on, home_of
@@ -88,11 +88,11 @@ def test_marks_of_a_batch_that_was_given_up_wait_for_the_next_one(seated: Stage)
 
 def test_the_latest_marks_are_kept_when_there_are_too_many(seated: Stage) -> None:
     reader = seated.consume(home_of(seated), "queue")
-    for number in range(1, MARKS_PER_BATCH_MAX + 2):
+    for number in range(1, MARKS_MAX + 2):
         hand_on(seated, reader, number, seat=seat_name(f"s{number}"))
     seated.shown(reader)
     seated.session.send("bob", b"b", causal=True)
     seated.turn()
     (causal,) = causal_of(seated)
     assert causal is not None
-    assert causal.after == tuple((seat_name(f"s{number}"), number) for number in range(MARKS_PER_BATCH_MAX + 1, 1, -1))
+    assert causal.after == tuple((seat_name(f"s{number}"), number) for number in range(MARKS_MAX + 1, 1, -1))

@@ -24,7 +24,7 @@ from causeway.core.messages import (
     SendPart,
     TxPrepare,
 )
-from causeway.domains.limits import MARKS_PER_BATCH_MAX
+from causeway.domains.limits import MARKS_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
@@ -41,12 +41,13 @@ from causeway.names import (
     HISTORY_PREFIX,
     check_destination,
     check_mailbox,
+    check_name,
     is_seat,
     may_end,
     may_use,
 )
 from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
-from causeway.types import KEY_BYTES, NORMAL_PRIORITY, Flag, Overflow, ServiceClass, Span
+from causeway.types import KEY_BYTES, NORMAL_PRIORITY, SEAT_PREFIX, Flag, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
 _known = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(check_mailbox)
@@ -106,6 +107,17 @@ def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
     return interest_fault(interest)
 
 
+def seat_fault(field: str, value: str) -> str | None:
+    """Of the name of a seat's group."""
+    try:
+        if is_seat(value):
+            check_name(field, value.removeprefix(SEAT_PREFIX))
+            return None
+    except ConfigError as error:
+        return str(error)
+    return f"{field}={value[:NAME_BYTES_MAX]!r}: must be {SEAT_PREFIX}BROKER"
+
+
 def naming_fault(head: Message) -> str | None:
     """Of all names, incarnations and origins in a broker's message: where it goes and where its answer goes."""
     for field in _NAMED:
@@ -115,8 +127,8 @@ def naming_fault(head: Message) -> str | None:
         if (fault := name_fault(field, value)) is not None:
             return fault
     item = getattr(head, "item", ITEM_PREFIX + "00")
-    if not is_item(item) and not is_seat(item):
-        return f"item: must be {ITEM_PREFIX}NN or a seat"
+    if not is_item(item) and seat_fault("item", item) is not None:
+        return f"item: must be {ITEM_PREFIX}NN or {SEAT_PREFIX}BROKER"
     if not 0 <= getattr(head, "incarnation", 0) <= ID_MAX:
         return "incarnation: must lie in 0..2**63-1"
     if len(getattr(head, "origin", b"")) not in (0, KEY_BYTES):
@@ -198,8 +210,8 @@ def causal_fault(head: Deposit, causal: Causal) -> str | None:
     if len(causal.stamp) % 3 or not all(0 <= cell <= ID_MAX for cell in causal.stamp):
         return "causal.stamp: must be rows, columns and values in 0..2**63-1"
     after = causal.after
-    if len(after) > MARKS_PER_BATCH_MAX or not all(is_seat(name) and 0 <= n <= ID_MAX for name, n in after):
-        return f"causal.after: at most {MARKS_PER_BATCH_MAX} seats with numbers in 0..2**63-1"
+    if len(after) > MARKS_MAX or not all(is_seat(name) and 0 <= n <= ID_MAX for name, n in after):
+        return f"causal.after: at most {MARKS_MAX} seats with numbers in 0..2**63-1"
     topic = head.published.topic if head.published is not None else ""
     if causal.dest and not topic:
         return name_fault("causal.dest", causal.dest) if between else destination_fault("causal.dest", causal.dest)
@@ -242,8 +254,8 @@ def interest_fault(interest: Interest) -> str | None:
     if interest.seat:
         if interest.keep or interest.replay:
             return "keep, replay: histories know nothing of causal order"
-        if not is_seat(interest.seat) or len(interest.seat.encode("utf-8", "surrogatepass")) > NAME_BYTES_MAX:
-            return f"seat={interest.seat[:NAME_BYTES_MAX]!r}: must be the group of a seat"
+        if (fault := seat_fault("seat", interest.seat)) is not None:
+            return fault
     return selector_fault(interest.selector)
 
 

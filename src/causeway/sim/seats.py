@@ -41,7 +41,7 @@ class Got(NamedTuple):
     body: bytes
 
 
-class Weather(NamedTuple):
+class SeatWeather(NamedTuple):
     """What may happen to what is on its way."""
 
     delay: tuple[Duration, Duration] = (MILLISECOND, 20 * MILLISECOND)
@@ -70,7 +70,7 @@ class StaticMap:
 class Place:
     """One seat and its disk."""
 
-    def __init__(self, network: Seating, name: str) -> None:
+    def __init__(self, network: SeatNetwork, name: str) -> None:
         self.network = network
         self.name = name
         self.me: bytes = seat_name(name).encode()
@@ -146,10 +146,10 @@ class Place:
         self.act(lambda turn: self.seat.restore(turn, sorted(self.rows.values(), key=lambda row: row.key)))
 
 
-class Application:
+class SeatedApplication:
     """Sends through its seat by one ordered stream, and repeats what is not answered."""
 
-    def __init__(self, network: Seating, name: str, seat: str) -> None:
+    def __init__(self, network: SeatNetwork, name: str, seat: str) -> None:
         self.network, self.name, self.seat = network, name, seat
         self.following = 1
         self.unanswered: dict[int, tuple[Deposit, bytes]] = {}
@@ -193,24 +193,26 @@ class Application:
                     self.network.deliver(*self.unanswered[number])
 
 
-class Seating:
+class SeatNetwork:
     """Seats, applications and mailboxes in one virtual time."""
 
-    def __init__(self, domains: Mapping[str, tuple[str, ...]], seed: int = 0, weather: Weather | None = None) -> None:
+    def __init__(
+        self, domains: Mapping[str, tuple[str, ...]], seed: int = 0, weather: SeatWeather | None = None
+    ) -> None:
         self.rng = random.Random(seed)
-        self.weather = weather or Weather()
+        self.weather = weather or SeatWeather()
         self.now: Instant = SECOND
         self.map = StaticMap(domains)
         self._queue: list[tuple[Instant, int, Callable[[], None]]] = []
         self._sequence = 0
         self.places = {name: Place(self, name) for name in domains}
-        self.applications: dict[str, Application] = {}
+        self.applications: dict[str, SeatedApplication] = {}
         self.mailboxes: dict[str, list[Got]] = {}
         self._have: dict[tuple[str, str], int] = {}
         """By mailbox and seat: the last number."""
         self.on_receive: Callable[[str, Got], None] = lambda mailbox, got: None
 
-    def application(self, name: str, seat: str, topics: str = "") -> Application:
+    def application(self, name: str, seat: str, topics: str = "") -> SeatedApplication:
         """An application bound to a seat, whose mailbox also gets what is published on a pattern."""
         self.map.bindings[name] = seat
         self.mailboxes[name] = []
@@ -218,7 +220,7 @@ class Seating:
             head = Register(seat_name(seat), name, 1, Interest(topics, seat=seat_name(seat)), b"")
             place = self.places[seat]
             place.act(lambda turn: place.seat.register(turn, head, 0))
-        self.applications[name] = Application(self, name, seat)
+        self.applications[name] = SeatedApplication(self, name, seat)
         return self.applications[name]
 
     # Time ------------------------------------------------------------------------------------------------------
