@@ -112,7 +112,7 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     anna.send(b"lost", dest="ben")
     network.run(network.now + 10 * MILLISECOND)
     head, body = anna.unanswered.pop(1)  # it dies
-    del network.places["q"].seat.offer  # type: ignore[method-assign]
+    del network.places["q"].seat.offer
     network.places["p"].crash()
     carl = network.application("carl", "p")
     carl.send(b"behind it", dest="ben")
@@ -124,7 +124,7 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     assert [got.body for got in network.mailboxes["ben"]] == [b"behind it"]
 
     heard: list[Message] = []
-    anna.answered = heard.append  # type: ignore[method-assign]
+    anna.answered = heard.append  # type: ignore[method-assign, assignment]
     network.deliver(head, body)  # it was only asleep
     network.run(network.now + SECOND)
     assert [answer.code for answer in heard if isinstance(answer, Rejected)] == [Code.ORDER_LOST]
@@ -154,7 +154,7 @@ def test_who_read_at_another_seat_is_ordered_after_what_it_read() -> None:
     sam.send(b"after both", dest=quinn.name, after=((seat_name("r"), 1),))
     network.run(network.now + SECOND)
     assert network.mailboxes[quinn.name] == []
-    del slow.seat.offer  # type: ignore[method-assign]
+    del slow.seat.offer
     network.run(network.now + SECOND)
     assert [got.body for got in network.mailboxes[quinn.name]] == [b"first", b"after both"]
 
