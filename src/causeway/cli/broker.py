@@ -42,7 +42,7 @@ def broker(
     copies: Annotated[int, typer.Option(help="K: brokers that hold a mailbox, its owner included.")] = 3,
     domain: Annotated[
         list[str] | None,
-        typer.Option(help="Domain to be seated in, for causal order; may be repeated: a broker of two is a router."),
+        typer.Option(help="Domain of causal order to be seated in; may be repeated: a broker in two joins them."),
     ] = None,
     settings: Settings = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; the log goes to stderr.")] = "info",
@@ -70,9 +70,9 @@ def broker(
         port=port,
         seeds=tuple(parse_address("seed", text) for text in seed or ()),
         founder=founder,
-        domains=tuple(domain or ()),
         durability=durability,
         copies=copies,
+        domains=tuple(domain or ()),
         **settings_of(split_settings(settings or ())),  # type: ignore[arg-type]
     ).check()
 
