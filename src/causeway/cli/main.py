@@ -54,6 +54,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway broker --name a --founder --port 7400 --data ./a",
         "causeway broker --name b --seed 127.0.0.1:7400 --data ./b",
     ),
+    "plan": (
+        "causeway plan domains traffic.csv",
+        "causeway plan domains traffic.csv --present seats.json --domain-size-max 16 --out better.json",
+        "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
+    ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
