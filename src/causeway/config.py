@@ -18,7 +18,7 @@ from causeway.limits import (
     MAILBOX_WINDOW_BYTES,
     MAILBOXES_MAX,
 )
-from causeway.names import check_name
+from causeway.names import check_name, check_seat
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
 TIMING_MAX: Final[Duration] = 3600 * SECOND
@@ -89,6 +89,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("domains", self.domains, f"must be at most {DOMAINS_PER_SEAT_MAX} different names")
         for domain in self.domains:
             check_domain("domains", domain)
+            check_seat("name", self.name)
         if not 1 <= self.paths <= 3:
             raise ConfigError("paths", self.paths, "must lie in 1..3")
         if self.durability not in ("disk", "memory"):

@@ -85,6 +85,15 @@ def seat_name(broker: str) -> str:
     return SEAT_PREFIX + broker
 
 
+def check_seat(field: str, broker: str) -> str:
+    """As `check_name`, and a broker of this name can have a seat."""
+    check_name(field, broker)
+    size, most = len(broker.encode("utf-8", "surrogatepass")), NAME_BYTES_MAX - len(SEAT_PREFIX)
+    if size > most:
+        raise ConfigError(field, broker, f"has {size} bytes; a broker with a seat in a domain has at most {most}")
+    return broker
+
+
 def is_seat(group: str) -> bool:
     """Whether a group is a seat."""
     return group.startswith(SEAT_PREFIX)

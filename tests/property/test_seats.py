@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from causeway.core.causal.clock import MatrixClock
 from causeway.core.machine import Turn
-from causeway.core.messages import Rejected
+from causeway.core.messages import Deposit, Message, Rejected
 from causeway.errors import Code
 from causeway.names import seat_name
+from causeway.sim.checkers.base import Wrong
 from causeway.sim.checkers.causality import Causality
 from causeway.sim.letters import PUBLISHED, Letter
 from causeway.sim.seats import Got, SeatedApplication, SeatNetwork, SeatWeather
@@ -110,7 +112,7 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     anna.send(b"lost", dest="ben")
     network.run(network.now + 10 * MILLISECOND)
     head, body = anna.unanswered.pop(1)  # it dies
-    del network.places["q"].seat.offer  # type: ignore[method-assign]
+    del network.places["q"].seat.offer
     network.places["p"].crash()
     carl = network.application("carl", "p")
     carl.send(b"behind it", dest="ben")
@@ -121,8 +123,8 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     network.run(network.now + 5 * SECOND)
     assert [got.body for got in network.mailboxes["ben"]] == [b"behind it"]
 
-    heard = []
-    anna.answered = heard.append  # type: ignore[method-assign]
+    heard: list[Message] = []
+    anna.answered = heard.append  # type: ignore[method-assign, assignment]
     network.deliver(head, body)  # it was only asleep
     network.run(network.now + SECOND)
     assert [answer.code for answer in heard if isinstance(answer, Rejected)] == [Code.ORDER_LOST]
@@ -138,16 +140,13 @@ def test_who_read_at_another_seat_is_ordered_after_what_it_read() -> None:
     pia, quinn, sam = (network.application(f"{name}-app", name) for name in "pqs")
     network.map.bindings["queue"] = "r"
     slow = network.places["q"]
-    late: list[tuple[object, object]] = []
     offer = slow.seat.offer
 
-    def hold(turn: Turn, head: object, body: object) -> None:
-        if head.source == seat_name("p"):  # type: ignore[attr-defined]
-            late.append((head, body))
-        else:
-            offer(turn, head, body)  # type: ignore[arg-type]
+    def hold(turn: Turn, head: Deposit, body: bytes) -> None:
+        if head.source != seat_name("p"):
+            offer(turn, head, body)
 
-    slow.seat.offer = hold  # type: ignore[method-assign, assignment]
+    slow.seat.offer = hold  # type: ignore[method-assign]
     pia.send(b"first", dest=quinn.name)
     pia.send(b"then", dest="queue")
     network.run(network.now + SECOND)
@@ -155,6 +154,16 @@ def test_who_read_at_another_seat_is_ordered_after_what_it_read() -> None:
     sam.send(b"after both", dest=quinn.name, after=((seat_name("r"), 1),))
     network.run(network.now + SECOND)
     assert network.mailboxes[quinn.name] == []
-    del slow.seat.offer  # type: ignore[method-assign]
+    del slow.seat.offer
     network.run(network.now + SECOND)
     assert [got.body for got in network.mailboxes[quinn.name]] == [b"first", b"after both"]
+
+
+# What these tests would find ------------------------------------------------------------------------------------
+def test_stamping_receivers_one_by_one_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = MatrixClock.send
+    monkeypatch.setattr(MatrixClock, "send", lambda clock, to, count: [whole(clock, [one], count)[0] for one in to])
+    weather = SeatWeather(delay=(MILLISECOND, 500 * MILLISECOND))
+    with pytest.raises(Wrong, match="which happened before it"):
+        for seed in range(60):
+            talk(seed, 8, 0, weather)

@@ -39,6 +39,10 @@ def broker(
     ] = "disk",
     data: Annotated[Path | None, typer.Option(help="Directory of the broker's store (needed for disk).")] = None,
     copies: Annotated[int, typer.Option(help="K: brokers that hold a mailbox, its owner included.")] = 3,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(help="Domain of causal order to be seated in; may be repeated: a broker in two joins them."),
+    ] = None,
     settings: Settings = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; the log goes to stderr.")] = "info",
     as_json: AsJson = False,
@@ -65,6 +69,7 @@ def broker(
         founder=founder,
         durability=durability,
         copies=copies,
+        domains=tuple(domain or ()),
         **settings_of(split_settings(settings or ())),  # type: ignore[arg-type]
     ).check()
 

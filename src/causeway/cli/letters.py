@@ -10,7 +10,7 @@ from causeway import Message
 
 def as_object(message: Message) -> dict[str, Any]:
     """Stable keys; `body` is text, or null with `body_base64` when the bytes are no UTF-8; `topic` and `offset` only
-    if it was published."""
+    if it was published, `order` only if it has one."""
     body = message.body
     described: dict[str, Any] = {
         "id": message.id,
@@ -22,6 +22,8 @@ def as_object(message: Message) -> dict[str, Any]:
         "headers": message.headers,
         "body": None,
     }
+    if message.order is not None:
+        described["order"] = message.order
     if message.topic is not None:
         described |= {"topic": message.topic, "offset": message.offset}
     try:

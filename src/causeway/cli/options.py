@@ -41,6 +41,16 @@ Settings = Annotated[
     ),
 ]
 
+Order = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="causal",
+        help="causal: whoever knew of one message when sending another is not overtaken by it, across mailboxes and "
+        "topics. Needs brokers seated in a domain ('causeway up --domain main').",
+    ),
+]
+
 AppName = Annotated[str, typer.Option("--name", help="Name of the application that this command acts as.")]
 
 

@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from causeway import Receipt, connect
-from causeway.cli.options import AppName, AsJson, Data, Naming, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, resolve_url
 from causeway.cli.output import EXIT_OK, print_json
 from causeway.cli.posting import (
     Bodies,
@@ -26,7 +26,7 @@ from causeway.cli.posting import (
     post_all,
     report,
 )
-from causeway.client.arguments import check_priority, check_times, duration_of
+from causeway.client.arguments import check_causal, check_order, check_priority, check_times, duration_of
 from causeway.topics import Naming as TopicNaming
 
 
@@ -44,6 +44,7 @@ def publish(
     retain: Annotated[
         bool, typer.Option("--retain", help="Keep the last one for who subscribes later; an empty one ends that.")
     ] = False,
+    order: Order = None,
     timeout: Timeout = 30.0,
     naming: Naming = None,
     name: AppName = "causeway-cli",
@@ -53,15 +54,19 @@ def publish(
 ) -> int:
     """Publish messages, and wait until each is acknowledged with the meaning of its service.
 
-    Every subscription of that moment gets them. With --json it prints {"topic", "service", "sent", "acknowledged",
-    "ids"}, at most 100 ids; the topic is a path.
+    Every subscription of that moment gets them; with --order causal those that ask for this order, and consumers with
+    topics. With --json it prints {"topic", "service", "order", "sent", "acknowledged", "ids"}, at most 100 ids; the
+    topic is a path, "order" is causal or null.
     """
     path = TopicNaming(naming or ()).path(topic)
     kind, reliable = check_service(service)
     source = bodies_of(bodies, file, count, stdin_lines=stdin_lines)
     check_priority(priority)
     life = 0 if ttl is None else duration_of("ttl", ttl)
-    check_times(life, None, 0 if delay is None else duration_of("delay", delay))
+    wait = 0 if delay is None else duration_of("delay", delay)
+    check_times(life, None, wait)
+    if check_order(order):
+        check_causal(priority, wait, retain=retain)
     where = resolve_url(url, data)
 
     async def run() -> Sent:
@@ -77,13 +82,14 @@ def publish(
                     ttl=ttl,
                     delay=delay,
                     retain=retain,
+                    order=order,
                 )
 
             return await post_all(bus, submit, source, timeout, reliable=reliable)
 
     done = asyncio.run(run())
     if as_json:
-        print_json({"topic": path, "service": service, **msgspec.structs.asdict(done)})
+        print_json({"topic": path, "service": service, "order": order, **msgspec.structs.asdict(done)})
     else:
         report(f"topic {path}", service, done)
     return EXIT_OK

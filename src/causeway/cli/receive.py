@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from causeway import connect
 from causeway.cli.letters import as_object
-from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Order, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
-from causeway.client.arguments import check_selector
+from causeway.client.arguments import check_order, check_selector
+from causeway.client.subscriptions import topics_interest
 from causeway.errors import ConfigError
 from causeway.names import check_mailbox
+from causeway.topics import Naming as TopicNaming
 
 PREFETCH = 256
 
@@ -28,6 +30,14 @@ def receive(
     selector: Annotated[
         str | None, typer.Option(help='Take only messages whose headers match, e.g. "lane = 2".')
     ] = None,
+    topics: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="With --order causal: the mailbox also gets what is published on these topics, in one order.",
+        ),
+    ] = None,
+    order: Order = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more until Ctrl-C.")] = False,
     no_ack: Annotated[
         bool, typer.Option("--no-ack", help="Leave the messages in the mailbox; they count as given back.")
@@ -41,10 +51,14 @@ def receive(
     """Take messages and print each body on a line; each is acknowledged after it was printed.
 
     With --json each line is {"id", "mailbox", "source", "service", "priority", "deliveries", "headers", "body"}; a body
-    that is no text has "body": null and "body_base64".
+    that is no text has "body": null and "body_base64", one in causal order has "order": "causal".
     """
     check_mailbox("mailbox", mailbox)
     check_selector(selector)
+    if check_order(order) != (topics is not None):
+        raise ConfigError("topics", topics, "--topics PATTERN and --order causal come together; give both or neither")
+    if topics is not None:
+        topics_interest(mailbox, name, TopicNaming().pattern(topics))
     if count is not None and count < 1:
         raise ConfigError("count", count, "must be at least 1")
     if timeout <= 0:
@@ -54,11 +68,11 @@ def receive(
     async def run() -> int:
         taken = 0
         async with connect(where, name=name) as bus:
-            prefetch = PREFETCH if count is None else min(count, PREFETCH)
-            patience = None if follow else timeout
-            async with bus.receive(
-                mailbox, selector=selector, prefetch=prefetch, auto_ack=False, timeout=patience
-            ) as feed:
+            how: dict[str, Any] = {"selector": selector, "topics": topics, "order": order}
+            how |= {"prefetch": min(count or PREFETCH, PREFETCH), "timeout": None if follow else timeout}
+            async with bus.receive(mailbox, auto_ack=False, **how) as feed:
+                if topics is not None:
+                    await feed.ready()
                 async for message in feed:
                     if as_json:
                         print_json(as_object(message))

@@ -11,7 +11,7 @@ import typer
 
 from causeway import Bus, Message, connect
 from causeway.cli.letters import as_object
-from causeway.cli.options import AppName, AsJson, Data, Naming, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
 from causeway.client.arguments import duration_of
 from causeway.client.subscriptions import SubscriptionTerms, start_of
@@ -34,6 +34,7 @@ def subscribe(
     start: Annotated[
         str | None, typer.Option(help="Begin with what a history keeps: earliest, an offset, or 2026-01-31T08:00.")
     ] = None,
+    order: Order = None,
     count: Annotated[
         int | None, typer.Option(help="End after so many messages; exit code 1 if they do not come.")
     ] = None,
@@ -46,8 +47,9 @@ def subscribe(
 ) -> int:
     """Print each message on a line until Ctrl-C; each is acknowledged after it was printed.
 
-    A durable subscription gathers messages also while nobody reads it, until 'causeway unsubscribe'. With --json each
-    line is as that of 'causeway receive', with "topic" and "offset".
+    A durable subscription gathers messages also while nobody reads it, until 'causeway unsubscribe'. With --order
+    causal it gets what is published in this order, and nothing else. With --json each line is as that of 'causeway
+    receive', with "topic" and "offset".
     """
     path = TopicNaming(naming or ()).pattern(pattern)
     if shared and durable is None:
@@ -58,7 +60,13 @@ def subscribe(
         duration_of("timeout", timeout)
     begin = _parse_start(start, path)
     terms = SubscriptionTerms(
-        pattern=path, name=durable, durable=durable is not None, shared=shared, selector=selector, start=begin
+        pattern=path,
+        name=durable,
+        durable=durable is not None,
+        shared=shared,
+        selector=selector,
+        start=begin,
+        order=order,
     )
     terms.interest("")
     terms.mailbox(name)
@@ -93,6 +101,7 @@ async def _print_all(
         shared=terms.shared,
         selector=None if terms.selector is None else str(terms.selector),
         start=begin,
+        order=None if terms.order is None else str(terms.order),
         prefetch=PREFETCH if count is None else min(count, PREFETCH),
         auto_ack=False,
         timeout=patience,

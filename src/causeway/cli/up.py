@@ -20,7 +20,7 @@ from causeway.client.url import PORT_DEFAULT
 from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import Exited, ProcessCluster
-from causeway.local.plan import plan
+from causeway.local.plan import plan, seat
 from causeway.local.runfile import RunFile
 from causeway.local.settings import split_settings
 
@@ -40,6 +40,10 @@ def up(
     ] = None,
     copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
     port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
+    domain: Annotated[
+        str | None,
+        typer.Option(help="Seat every broker in this domain, for messages in causal order (--order causal)."),
+    ] = None,
     settings: Settings = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
     as_json: AsJson = False,
@@ -47,7 +51,7 @@ def up(
     """Start a local cluster; afterwards send, receive, browse, status, story and down find it by themselves.
 
     Started again on the same data, after down or after a crash, it resumes with everything that was acknowledged.
-    What was --set is remembered for every broker; --set FIELD= takes the default again.
+    What was --set is remembered for every broker; --set FIELD= takes the default again. So is --domain, for good.
     With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers"}, each broker with "name",
     "host", "port" and "pid"; in the foreground also {"event": "exited", "name", "code"} per broker that ends, and
     {"event": "down", "killed"} last.
@@ -57,7 +61,10 @@ def up(
     changes = split_settings(settings or ())
 
     def planned(found: RunFile | None) -> RunFile:
-        return plan(found, brokers=brokers, durability=durability, copies=copies, port=port, settings=changes)
+        run = plan(found, brokers=brokers, durability=durability, copies=copies, port=port, settings=changes)
+        if domain is not None:
+            seat(run, [[domain]] * len(run.brokers))
+        return run
 
     return asyncio.run(_up(where, planned, detach=detach, as_json=as_json))
 

@@ -18,7 +18,7 @@ from causeway.client.links import Uplink, Uplinks
 from causeway.client.outcomes import ConsumerAttached, ConsumerRefused, InquiryDone, Outcome
 from causeway.client.reader import MailReader
 from causeway.client.roaming import Roamer
-from causeway.client.seating import SeatErrand, Seating
+from causeway.client.seating import SeatErrand, SeatQuestions
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.transactions import Commitment, Transactions
@@ -45,7 +45,7 @@ class SessionParts:
         self._links = Uplinks(config, rng, alarm=alarm)
         self._errands = Errands(config, self._links, rng, alarm=alarm)
         self._consumers = MailReaders(config, self._errands, self._streams.marks, alarm=alarm)
-        self._seating = Seating(config.name, self._errands, self._number)
+        self._seating = SeatQuestions(config.name, self._errands, self._number)
         self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)

@@ -29,7 +29,7 @@ class SeatErrand(Errand):
         turn.send(link.conn, AskSeat(self.number, self.name))
 
 
-class Seating:
+class SeatQuestions:
     """All questions for seats that are open."""
 
     def __init__(self, application: str, errands: Errands, number: Callable[[], int]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from causeway.limits import MIB
+from causeway.limits import HEAD_BYTES_MAX, KIB, MAILBOXES_MAX, MIB
 
 DOMAINS_PER_SEAT_MAX: Final = 16
 """Domains of one broker: each is a clock, and a router hands on what goes through it."""
@@ -32,3 +32,25 @@ MARKS_MAX: Final = 64
 """Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
 second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from
 mailboxes of more seats than that without sending has an order only after the latest."""
+
+MAP_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
+"""The whole map, encoded: it goes to every seat in the head of one frame, with an envelope around it."""
+
+BINDINGS_MAX: Final = MAILBOXES_MAX
+"""Names bound to seats in one cluster: the map's owner keeps some 300 bytes of each in memory, for good."""
+
+BINDINGS_REMEMBERED_MAX: Final = 65_536
+"""Bindings that a broker has heard of; above it the least recently used is forgotten, and asked for again."""
+
+BINDINGS_ASKED_MAX: Final = 16_384
+"""Names whose seat a broker asks the map for at once; others are asked for when somebody wants them again."""
+
+SEATS_ASKED_PER_CONNECTION_MAX: Final = 1_000
+"""Seats that one client asks for and was not told yet, as many as it has consumers; one more is refused."""
+
+JOINS_MAX: Final = 64
+"""Requests for further domains that a broker has under way, each with clients that wait; one more is refused."""
+
+MAP_QUESTIONS_MAX: Final = 16
+"""How often the map is asked for a version or a binding that nobody else waits for: over a minute, then not again
+until somebody has another reason."""

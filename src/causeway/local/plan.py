@@ -1,14 +1,14 @@
 """Which brokers a local cluster has, and how each is started. Pure.
 
-Owns: names and ports of new brokers, the command line of a broker, and who may found the cluster. Two founders would
-be two clusters: a broker founds only when nothing of the cluster can be left anywhere.
+Owns: names and ports of new brokers, their domains, the command line of a broker, and who may found the cluster. Two
+founders would be two clusters: a broker founds only when nothing of the cluster can be left anywhere.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,14 @@ def plan(
     return run
 
 
+def seat(run: RunFile, domains: Sequence[Sequence[str]]) -> None:
+    """Seat the brokers, in their order, in domains of causal order, in addition to those they have."""
+    for entry, names in zip(run.brokers, domains, strict=False):
+        wanted = tuple(dict.fromkeys((*entry.domains, *names)))
+        BrokerConfig(name=entry.name, domains=wanted).check()
+        entry.domains = list(wanted)
+
+
 def common_config(run: RunFile) -> BrokerConfig:
     """What all brokers of a cluster have in common."""
     return BrokerConfig(name="any", copies=run.copies, **settings_of(run.settings))  # type: ignore[arg-type]
@@ -79,6 +87,8 @@ def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
             line += ["--seed", f"{other.host}:{other.port}"]
     for name, value in run.settings.items():
         line += ["--set", f"{name}={value}"]
+    for domain in entry.domains:
+        line += ["--domain", domain]
     if founder:
         line.append("--founder")
     return line

@@ -34,6 +34,8 @@ class BrokerEntry(msgspec.Struct):
     process: ProcessId | None = None
     ran: bool = False
     """It has bound its port once: it may hold a part of the cluster."""
+    domains: list[str] = []
+    """Domains of causal order that it is seated in."""
 
     @property
     def running(self) -> bool:

@@ -45,6 +45,7 @@ class SeatWeather(NamedTuple):
     """What may happen to what is on its way."""
 
     delay: tuple[Duration, Duration] = (MILLISECOND, 20 * MILLISECOND)
+    """Most are short and some are long: whole conversations pass while one batch is on its way."""
     commit: tuple[Duration, Duration] = (0, 3 * MILLISECOND)
     doubled: float = 0.0
     lost: float = 0.0
@@ -243,7 +244,8 @@ class SeatNetwork:
         """Something is on its way; perhaps it is lost, perhaps it comes twice."""
         for _ in range(2 if self.rng.random() < self.weather.doubled else 1):
             if self.rng.random() >= self.weather.lost:
-                self.after(self.between(self.weather.delay), what)
+                least, most = self.weather.delay
+                self.after(int(least * (most / least) ** self.rng.random()), what)
 
     def deliver(self, head: Deposit, body: bytes) -> None:
         """To a seat or a mailbox."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -22,7 +22,7 @@ from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import START_SECONDS_MAX, ProcessCluster
 from causeway.local.pids import ProcessId
-from causeway.local.plan import plan
+from causeway.local.plan import plan, seat
 
 T = TypeVar("T")
 
@@ -68,13 +68,22 @@ class LocalCluster:
         durability: "memory" (fast) or "disk" (acknowledged messages survive SIGKILL of every broker).
         copies: K, brokers that hold a mailbox.
         data: a directory to keep, whose cluster is resumed; None for a temporary one that `stop` removes.
+        domains: where brokers are seated, for messages in causal order: one domain for all, or for each broker one or
+            several, for example ["west", ["west", "east"], "east"], whose second broker joins the two; None for none.
     """
 
     def __init__(
-        self, brokers: int = 3, *, durability: str = "memory", copies: int = 3, data: str | Path | None = None
+        self,
+        brokers: int = 3,
+        *,
+        durability: str = "memory",
+        copies: int = 3,
+        data: str | Path | None = None,
+        domains: str | Sequence[str | Sequence[str]] | None = "main",
     ) -> None:
         found = None if data is None else runfile.load(Path(data))
         run = plan(found, brokers=brokers, durability=durability, copies=copies, prefix="b")
+        seat(run, _domains_of(domains, len(run.brokers)))
         self._temporary = data is None
         directory = Path(tempfile.mkdtemp(prefix="causeway-")) if data is None else Path(data).absolute()
         runfile.prepare_data_dir(directory)
@@ -160,6 +169,15 @@ class LocalCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await asyncio.to_thread(self.stop)
+
+
+def _domains_of(domains: str | Sequence[str | Sequence[str]] | None, brokers: int) -> list[list[str]]:
+    """Of each broker."""
+    if domains is None or isinstance(domains, str):
+        return [[] if domains is None else [domains]] * brokers
+    if len(domains) != brokers:
+        raise ConfigError("domains", domains, f"must have an entry for each of the {brokers} brokers")
+    return [[names] if isinstance(names, str) else list(names) for names in domains]
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

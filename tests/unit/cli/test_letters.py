@@ -9,7 +9,8 @@ import pytest
 from causeway import Message
 from causeway.cli.letters import as_object, preview
 from causeway.client.lots import Lot
-from causeway.core.messages import BrowsedBatch
+from causeway.core.messages import BrowsedBatch, Published
+from causeway.names import seat_name
 from causeway.wire import body
 
 
@@ -30,6 +31,15 @@ def test_text_is_shown_as_text() -> None:
         "headers": {},
         "body": "grüße",
     }
+
+
+def test_causal_order_is_shown_with_who_sent_it() -> None:
+    raw = body.join([b"x"])
+    published = Published("", "orders", 0x5F, 1, 70, 6)
+    head = BrowsedBatch(5, seat_name("b1"), 3, 2, 7, 1, 1, 4, 0, len(raw), published=published)
+    shown = as_object(Message(Lot.browsed("billing", head, raw), 0))
+    assert (shown["order"], shown["source"], shown["service"]) == ("causal", "orders", "recoverable")
+    assert "topic" not in shown
 
 
 def test_bytes_that_are_no_text_are_shown_whole() -> None:

@@ -83,3 +83,39 @@ def test_start_is_an_offset_a_time_or_the_beginning() -> None:
     assert str(_parse_start("2026-01-31T08:00", "roads/#")) == "2026-01-31 08:00:00"
     with pytest.raises(ConfigError, match="earliest"):
         _parse_start("soon", "roads/#")
+
+
+def test_causal_order_is_sent_published_and_received(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeBroker.running() as broker:
+        how = ["--order", "causal", "--url", broker.url, "--json"]
+        assert main(["receive", "desk", "--topics", "roads/#", "--timeout", "0.01", *how]) == 0
+        assert main(["send", "desk", "1", "--service", "express", *how]) == 0
+        assert main(["publish", "roads/a1", "2", *how]) == 0
+        assert main(["receive", "desk", "--url", broker.url, "--json", "--timeout", "0.01", "--count", "2"]) == 0
+    sent, published, *received = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (sent["order"], published["order"]) == ("causal", "causal")
+    assert [(one["order"], one["body"], one.get("topic")) for one in received] == [
+        ("causal", "1", None),
+        ("causal", "2", "roads/a1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("order", ["send", "desk", "x", "--order", "total"]),
+        ("priority", ["send", "desk", "x", "--order", "causal", "--priority", "5"]),
+        ("retain", ["publish", "roads/a1", "x", "--order", "causal", "--retain"]),
+        ("delay", ["publish", "roads/a1", "x", "--order", "causal", "--delay", "1"]),
+        ("start", ["subscribe", "roads/#", "--order", "causal", "--start", "earliest"]),
+        ("topics", ["receive", "desk", "--topics", "roads/#"]),
+        ("topics", ["receive", "desk", "--order", "causal"]),
+        ("topics", ["receive", "sub/a/b", "--topics", "roads/#", "--order", "causal"]),
+    ],
+    ids=["unknown", "priority", "retain", "delay", "start", "no-order", "no-topics", "subscription"],
+)
+def test_what_causal_order_cannot_keep_is_refused(
+    capsys: pytest.CaptureFixture[str], field: str, arguments: list[str]
+) -> None:
+    assert main([*arguments, "--json", "--url", "causeway://127.0.0.1:1"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["field"] == field

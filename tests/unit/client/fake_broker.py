@@ -16,11 +16,13 @@ import msgspec
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Accepted,
+    AskSeat,
     Attach,
     Attached,
     Browse,
     Browsed,
     BrowsedBatch,
+    Causal,
     Commit,
     Confirmed,
     Deliver,
@@ -39,6 +41,7 @@ from causeway.core.messages import (
     Published,
     Rejected,
     Return,
+    SeatGiven,
     Settle,
     Settled,
     StatusReply,
@@ -48,6 +51,7 @@ from causeway.core.messages import (
     Welcome,
 )
 from causeway.errors import Code
+from causeway.names import may_end, seat_name
 from causeway.topics import covers, items_of
 from causeway.trace import Step, TraceRecord
 from causeway.types import Flag, Peer, key_of
@@ -124,6 +128,10 @@ class FakeBroker:
         self.browsed_after: list[int] = []
         """Of every question for a page."""
         self.deaf = False
+        self.seat = seat_name("fake")
+        """Of every name that is asked for; empty for none."""
+        self.causal: list[tuple[Deposit, Causal]] = []
+        """What came in causal order."""
         self.forwarded: dict[str, int] = {}
         """Messages of each item."""
         self.history = ""
@@ -201,6 +209,9 @@ class FakeBroker:
                 pass
             case Deposit():
                 self._deposit(session, head, body)
+            case AskSeat():
+                refusal = 0 if self.seat else int(Code.NO_SEAT)
+                session.say(SeatGiven(head.token, self.seat, refusal, "no broker has a seat" if refusal else ""))
             case Attach():
                 self._attach(session, head)
             case Detach():
@@ -219,7 +230,10 @@ class FakeBroker:
                 record = TraceRecord(5, "fake", Step.STORED, head.source, 1, head.dest, head.stream, head.id, head.id)
                 session.say(StoryReply(head.token), msgspec.msgpack.encode([record]))
             case EndMailbox():
-                self.boxes.pop(head.mailbox, None)
+                if may_end(head.mailbox):
+                    self.boxes.pop(head.mailbox, None)
+                else:
+                    self.box(head.mailbox).interest = None
                 self.ended.append(head.mailbox)
                 session.say(MailboxEnded(head.mailbox, head.token))
             case Find():
@@ -259,7 +273,10 @@ class FakeBroker:
         if self.refusal is not None:
             session.say(Rejected(*identity, int(self.refusal), "as the test wants it"))
             return
-        self._store(head, body)
+        if head.causal is not None:
+            self._hand_on(head, head.causal, body)
+        else:
+            self._store(head, body)
         if head.flags & Flag.RELIABLE:
             session.say(Accepted(*identity))
 
@@ -275,6 +292,20 @@ class FakeBroker:
                 box.ready.append(Letter(box.next_number, head, index, message))
                 box.next_number += 1
 
+    def _hand_on(self, head: Deposit, causal: Causal, body: bytes) -> None:
+        """The seat passes a batch on to its mailbox, or to whoever wants it in causal order, under its own numbers."""
+        self.causal.append((head, causal))
+        topic = "" if head.published is None else head.published.topic
+        wanting = [name for name, box in self.boxes.items() if box.interest is not None and box.interest.seat]
+        wanting = [name for name in wanting if topic and covers(self.boxes[name].interest.pattern, topic)]  # type: ignore[union-attr]
+        whose = (head.source, head.incarnation, causal.service, head.first)
+        for name in wanting if topic else [causal.dest]:
+            number = self.forwarded.get(self.seat, 0)
+            self.forwarded[self.seat] = number + head.count
+            published = Published(topic, *whose, number, (), 1_000_000_000 * (number + 1))
+            how = (number + 1, head.count, 0, head.flags, head.priority, head.ttl, b"", published)
+            self._store(Deposit(self.seat, 1, name, 2, *how), body)
+
     def _forward(self, head: Deposit, topic: str, body: bytes) -> None:
         """An item passes a batch on to whoever wants it, under its own numbers."""
         number = self.forwarded.get(head.dest, 0)
@@ -282,7 +313,7 @@ class FakeBroker:
         whose, at = (head.source, head.incarnation, head.stream, head.first), 1_000_000_000 * (number + 1)
         published = Published(topic, *whose, number, (), at)
         for name, box in list(self.boxes.items()):
-            if box.interest is not None and covers(box.interest.pattern, topic):
+            if box.interest is not None and not box.interest.seat and covers(box.interest.pattern, topic):
                 how = (number + 1, head.count, 0, head.flags, head.priority, head.ttl, b"", published)
                 self._store(Deposit(head.dest, 1, name, 2, *how), body)
 

@@ -6,7 +6,6 @@ import pytest
 
 from causeway.client.message import Delivery
 from causeway.client.outcomes import ConsumerRefused, SendDone
-from causeway.client.reader import MailReader
 from causeway.core.messages import (
     Accepted,
     AskSeat,
@@ -16,59 +15,19 @@ from causeway.core.messages import (
     Browsed,
     BrowsedBatch,
     Causal,
-    Deliver,
     Deposit,
     Interest,
     Published,
     Rejected,
     SeatGiven,
 )
-from causeway.domains.limits import MARKS_MAX
 from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
-from causeway.names import seat_name
 from causeway.types import SECOND, Flag, ServiceClass
 from causeway.wire import body as bodies
+from tests.unit.client.seats import ELSEWHERE, SEAT, causal_of, give_seat, hand_on, home_of
 from tests.unit.client.stage import INCARNATION, Stage
 
-SEAT, ELSEWHERE = seat_name("b1"), seat_name("b2")
-EXPRESS, RECOVERABLE, TRANSACTIONAL = ServiceClass.EXPRESS, ServiceClass.RECOVERABLE, ServiceClass.TRANSACTIONAL
-
-
-@pytest.fixture
-def seated(stage: Stage, home: str) -> Stage:
-    """A session that knows its seat."""
-    stage.session.send("bob", b"first", causal=True)
-    stage.turn()
-    give_seat(stage)
-    (first,) = stage.said(Deposit)
-    stage.accept(home_of(stage), first)
-    stage.take_sent()
-    stage.told.clear()
-    return stage
-
-
-def home_of(stage: Stage) -> str:
-    return next(iter(stage.conns))
-
-
-def give_seat(stage: Stage, seat: str = SEAT, code: Code | int = 0) -> None:
-    """The home broker answers the last question for a seat."""
-    asked = stage.said(AskSeat)[-1]
-    stage.receive(home_of(stage), SeatGiven(asked.token, "" if code else seat, int(code), "as the test wants it"))
-
-
-def causal_of(stage: Stage) -> list[Causal | None]:
-    return [deposit.causal for deposit in stage.said(Deposit)]
-
-
-def hand_on(
-    stage: Stage, reader: MailReader, number: int, count: int = 1, *, seat: str = ELSEWHERE, topic: str = ""
-) -> None:
-    """A seat has handed messages of somebody to a mailbox under its own numbers, and they are delivered."""
-    published = Published(topic, "shop", 5, int(EXPRESS), 70 + number, number - 1, (), 9 * SECOND)
-    texts = [str(number + index).encode() for index in range(count)]
-    head = Deliver(reader.mailbox, reader.number, number, seat, 3, 2, number, count, 1, 4, 0, 1, 0, published)
-    stage.receive(home_of(stage), head, bodies.join(texts))
+EXPRESS, TRANSACTIONAL = ServiceClass.EXPRESS, ServiceClass.TRANSACTIONAL
 
 
 # The seat -------------------------------------------------------------------------------------------------------
@@ -188,7 +147,6 @@ def test_receipts_name_the_stream_of_all_causal_sends(seated: Stage) -> None:
 def test_a_place_that_was_lost_fails_and_what_follows_goes_on(seated: Stage) -> None:
     lost = seated.session.send("bob", b"b", causal=True)
     seated.turn()
-    (_deposit,) = seated.said(Deposit)
     seated.receive(home_of(seated), Rejected("billing", INCARNATION, SEAT, 2, 2, 2, int(Code.ORDER_LOST), "given up"))
     assert isinstance(lost.error, Refused)
     assert lost.error.code == Code.ORDER_LOST
@@ -273,95 +231,6 @@ def test_browsing_shows_the_order_too(seated: Stage) -> None:
     seated.session.send("bob", b"b", causal=True)
     seated.turn()
     assert causal_of(seated) == [Causal("bob", 1, ((ELSEWHERE, 4),))], "who looks knows"
-
-
-# Marks ----------------------------------------------------------------------------------------------------------
-def test_what_was_shown_elsewhere_goes_with_the_next_batch_once(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    hand_on(seated, reader, 4, 3)
-    seated.shown(reader, 2)
-    for text in (b"b", b"c"):
-        seated.session.send("bob", text, causal=True)
-        seated.turn()
-    assert causal_of(seated) == [Causal("bob", 1, ((ELSEWHERE, 5),)), Causal("bob", 1)]
-
-
-def test_what_was_not_shown_does_not_count(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    hand_on(seated, reader, 4)
-    seated.session.send("bob", b"b", causal=True)
-    seated.turn()
-    assert causal_of(seated) == [Causal("bob", 1)]
-
-
-def test_our_own_seat_knows_what_it_handed_on(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "billing")
-    hand_on(seated, reader, 4, seat=SEAT)
-    seated.shown(reader)
-    seated.session.send("bob", b"b", causal=True)
-    seated.turn()
-    assert causal_of(seated) == [Causal("bob", 1)]
-
-
-def test_marks_read_before_the_seat_is_known_leave_out_our_own(stage: Stage, home: str) -> None:
-    reader = stage.consume(home, "billing")
-    hand_on(stage, reader, 4, seat=SEAT)
-    hand_on(stage, reader, 9, seat=ELSEWHERE)
-    stage.shown(reader)
-    stage.session.send("bob", b"b", causal=True)
-    stage.turn()
-    give_seat(stage)
-    assert causal_of(stage) == [Causal("bob", 1, ((ELSEWHERE, 9),))]
-
-
-def test_what_was_shown_between_two_sends_of_one_batch_counts(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    hand_on(seated, reader, 4)
-    seated.session.send("bob", b"b", causal=True)
-    seated.shown(reader)
-    seated.session.send("bob", b"c", causal=True)
-    seated.turn()
-    assert causal_of(seated) == [Causal("bob", 1, ((ELSEWHERE, 4),))]
-
-
-def test_marks_of_a_batch_that_was_given_up_go_with_the_one_behind_it(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    hand_on(seated, reader, 4)
-    seated.shown(reader)
-    seated.session.send("bob", b"b", causal=True, timeout=SECOND)
-    seated.session.send("bob", b"c", causal=True)
-    seated.turn()
-    seated.take_sent()
-    seated.sleep(SECOND)
-    assert [(one.first, one.follows) for one in seated.said(Deposit)] == [(3, 0)]
-    assert causal_of(seated) == [Causal("bob", 1, ((ELSEWHERE, 4),))]
-
-
-def test_marks_of_a_batch_that_was_given_up_wait_for_the_next_one(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    hand_on(seated, reader, 4)
-    seated.shown(reader)
-    seated.session.send("bob", b"b", causal=True, timeout=SECOND)
-    seated.turn()
-    seated.sleep(SECOND)
-    hand_on(seated, reader, 5, seat=seat_name("b3"))
-    seated.shown(reader)
-    seated.take_sent()
-    seated.session.send("bob", b"c", causal=True)
-    seated.turn()
-    assert causal_of(seated) == [Causal("bob", 1, ((seat_name("b3"), 5), (ELSEWHERE, 4)))]
-
-
-def test_the_latest_marks_are_kept_when_there_are_too_many(seated: Stage) -> None:
-    reader = seated.consume(home_of(seated), "queue")
-    for number in range(1, MARKS_MAX + 2):
-        hand_on(seated, reader, number, seat=seat_name(f"s{number}"))
-    seated.shown(reader)
-    seated.session.send("bob", b"b", causal=True)
-    seated.turn()
-    (causal,) = causal_of(seated)
-    assert causal is not None
-    assert causal.after == tuple((seat_name(f"s{number}"), number) for number in range(MARKS_MAX + 1, 1, -1))
 
 
 # Subscriptions and consumers with topics -------------------------------------------------------------------------

@@ -17,6 +17,8 @@ from causeway.testing import LocalCluster
         ("brokers", {"brokers": "3"}),
         ("durability", {"durability": "tape"}),
         ("copies", {"copies": 99}),
+        ("domains", {"domains": ["main"]}),
+        ("domains", {"domains": "a/b"}),
     ],
 )
 def test_bad_cluster_is_refused_by_name(field: str, options: dict[str, object]) -> None:

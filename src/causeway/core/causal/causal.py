@@ -45,7 +45,7 @@ class BrokerCausal:
         """Before anything else is asked."""
         self.groups: dict[Key, None] = {}
         """The map, if we own it, and the seats we hold."""
-        self._chart = Chart(config, links, desk.courier, alarm=alarm)
+        self._chart = Chart(config, links, alarm=alarm)
         self._registrar = Registrar(groups, desk.courier, alarm=alarm)
         self._seats = Seats(config, desk, groups, links, self._chart, alarm=alarm)
         self._timed = (self._chart, self._registrar, self._seats)
@@ -55,6 +55,7 @@ class BrokerCausal:
         """We own a group; whether it is one of ours."""
         if is_seat(event.config.name):
             self._seats.gain(turn, event)
+            self._chart.want(turn, 1)  # who holds a seat goes by some map, also one that was started without domains
         elif event.group == MAP:
             self._registrar.gain(turn, event)
         else:

@@ -23,6 +23,7 @@ from causeway.core.messages import (
     AskMark,
     Attach,
     Bind,
+    Bound,
     Browse,
     Commit,
     Deposit,
@@ -46,7 +47,7 @@ from causeway.core.messages import (
     TxPrepared,
 )
 from causeway.core.ports import Groups, Links, Postable, Ring
-from causeway.errors import RETRIABLE_CODES, Code
+from causeway.errors import REMEDIES, RETRIABLE_CODES, Code
 from causeway.limits import (
     ITEM_OVERHEAD_BYTES,
     NAMES_REMEMBERED_MAX,
@@ -63,6 +64,8 @@ from causeway.types import key_of as hash_name
 
 ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
 """Requests that are answered with Moved when nobody can serve them."""
+
+_BEGINS_NOTHING = EndMailbox | AskDomains | DomainsHeld | Bind
 
 LOOK_AGAIN = 50 * MILLISECOND
 
@@ -235,6 +238,10 @@ class MailCourier:
         elif isinstance(head, TxPrepare):
             if code not in RETRIABLE_CODES:  # otherwise the coordinator tries again until its patience ends
                 self.decline(turn, head, code, detail)
+        elif isinstance(head, AskDomains) and code == Code.NO_MAILBOX:
+            self.answer(turn, head.origin, Domains(0, ()))  # nobody ever took a seat
+        elif isinstance(head, Bind) and code == Code.NO_MAILBOX:
+            self.answer(turn, head.origin, Bound(head.name, "", Code.NO_SEAT, REMEDIES[Code.NO_SEAT]))
         elif isinstance(event, ClientMessage) and isinstance(head, Commit):
             # No Outcome: an earlier copy of this Commit may be under way, and an outcome is final.
             turn.send(event.conn, Moved(head.source, None, code, detail))
@@ -287,14 +294,15 @@ def may_begin(mailbox: str, head: Message) -> bool:
     """Whether a message makes a mailbox begin that nobody has.
 
     A private mailbox begins with its reader, a subscription with the wish for it: what somebody sends or forwards to
-    one that has ended must not bring it to life again.
+    one that has ended must not bring it to life again. The map of domains begins with the first seat taken: who only
+    asks must not cost the cluster a group.
     """
     if isinstance(head, Attach | Commit):
         return True
     forwarded = isinstance(head, Deposit) and (
         is_item(head.source) or (is_seat(head.source) and is_named_subscription(mailbox))
     )
-    return not (forwarded or isinstance(head, EndMailbox) or is_private(mailbox))
+    return not (forwarded or isinstance(head, _BEGINS_NOTHING) or is_private(mailbox))
 
 
 def place_of(head: Postable) -> str:

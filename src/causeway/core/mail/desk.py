@@ -27,6 +27,7 @@ from causeway.core.mail.counter import BrokerLinks, Counter
 from causeway.core.mail.courier import MailCourier, key_of, place_of
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import BURIED, FORWARDED, Outbox
+from causeway.core.mail.seating import seating_fault
 from causeway.core.messages import (
     Accepted,
     AskDomains,
@@ -282,7 +283,7 @@ class Desk:
             if head.mailbox != place_of(head.head) or not head.hops >= 0:
                 return False
             head = head.head
-        if faults.naming_fault(head) is not None:
+        if faults.naming_fault(head) is not None or seating_fault(head) is not None:
             return False
         if isinstance(head, Deposit):
             fault = faults.deposit_fault(head, body)

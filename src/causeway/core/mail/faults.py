@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
+from causeway.core.mail.seating import check_seat_group, seat_fault, stamp_fault
 from causeway.core.messages import (
     Attach,
     Causal,
@@ -41,7 +42,6 @@ from causeway.names import (
     HISTORY_PREFIX,
     check_destination,
     check_mailbox,
-    check_name,
     is_seat,
     may_end,
     may_use,
@@ -107,24 +107,14 @@ def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
     return interest_fault(interest)
 
 
-def seat_fault(field: str, value: str) -> str | None:
-    """Of the name of a seat's group."""
-    try:
-        if is_seat(value):
-            check_name(field, value.removeprefix(SEAT_PREFIX))
-            return None
-    except ConfigError as error:
-        return str(error)
-    return f"{field}={value[:NAME_BYTES_MAX]!r}: must be {SEAT_PREFIX}BROKER"
-
-
 def naming_fault(head: Message) -> str | None:
     """Of all names, incarnations and origins in a broker's message: where it goes and where its answer goes."""
     for field in _NAMED:
         value = getattr(head, field, None)
-        if value is None or is_item(value) or is_seat(value):
+        if value is None or is_item(value):
             continue
-        if (fault := name_fault(field, value)) is not None:
+        fault = seat_fault(field, value) if is_seat(value) else name_fault(field, value)
+        if fault is not None:
             return fault
     item = getattr(head, "item", ITEM_PREFIX + "00")
     if not is_item(item) and seat_fault("item", item) is not None:
@@ -149,7 +139,9 @@ def selector_fault(text: str) -> str | None:
 def deposit_fault(head: Deposit, body: bytes) -> str | None:
     """Of a batch on its way to a mailbox."""
     try:
-        if head.published is None or not (is_item(head.source) or is_seat(head.source)):
+        if head.published is not None and is_seat(head.source):
+            check_seat_group("source", head.source)
+        elif head.published is None or not is_item(head.source):
             _known("source", head.source)
         if head.causal is not None:
             if (fault := causal_fault(head, head.causal)) is not None:
@@ -195,8 +187,8 @@ def batch_fault(part: Deposit | SendPart, body: bytes) -> str | None:
 def causal_fault(head: Deposit, causal: Causal) -> str | None:
     """Of a batch in causal order, of an application or of a seat."""
     between = is_seat(head.source)
-    if not is_seat(head.dest) or len(head.dest) > NAME_BYTES_MAX:
-        return f"dest={head.dest!r}: what is sent in causal order goes to a seat"
+    if (fault := seat_fault("dest", head.dest)) is not None:
+        return fault
     if head.stream != ServiceClass.TRANSACTIONAL or head.priority != NORMAL_PRIORITY or head.delay:
         return "causal: is an ordered stream (class 2) of normal priority (4) without delay"
     if head.flags & (Flag.RETAIN | Flag.CONFIRM):
@@ -207,10 +199,11 @@ def causal_fault(head: Deposit, causal: Causal) -> str | None:
         return "causal.domain: a seat names it, with its stamp, and nobody else does"
     if between and (head.published is None or len(causal.domain) > NAME_BYTES_MAX or len(causal.to) > NAME_BYTES_MAX):
         return "causal: a seat says who sent it, and where it goes"
-    if len(causal.stamp) % 3 or not all(0 <= cell <= ID_MAX for cell in causal.stamp):
-        return "causal.stamp: must be rows, columns and values in 0..2**63-1"
+    if causal.stamp and (fault := stamp_fault(causal.stamp)) is not None:
+        return fault
     after = causal.after
-    if len(after) > MARKS_MAX or not all(is_seat(name) and 0 <= n <= ID_MAX for name, n in after):
+    sound = all(seat_fault("", seat) is None and 0 <= number <= ID_MAX for seat, number in after)
+    if len(after) > MARKS_MAX or not sound:
         return f"causal.after: at most {MARKS_MAX} seats with numbers in 0..2**63-1"
     topic = head.published.topic if head.published is not None else ""
     if causal.dest and not topic:

@@ -55,7 +55,7 @@ class SeatTaken(msgspec.Struct, frozen=True, array_like=True, tag=121):
 
     name: str
     domains: tuple[str, ...]
-    """All domains it is seated in."""
+    """All domains it is seated in; of a refusal, those that were asked for."""
     number: int = -1
     code: int = 0
     detail: str = ""

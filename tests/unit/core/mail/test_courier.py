@@ -6,12 +6,17 @@ import pytest
 
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
-from causeway.core.mail.courier import LOOK_AGAIN, MailCourier
+from causeway.core.mail.courier import LOOK_AGAIN, MailCourier, may_begin
 from causeway.core.messages import (
     Accepted,
+    AskDomains,
     Attach,
+    Bind,
+    Bound,
     Commit,
     Deposit,
+    Domains,
+    DomainsHeld,
     Message,
     Moved,
     NotMember,
@@ -19,10 +24,12 @@ from causeway.core.messages import (
     Return,
     Routed,
     Settle,
+    TakeSeat,
 )
 from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.limits import ROUTE_HOPS_MAX, WAITING_PER_MAILBOX_MAX
+from causeway.names import MAP_NAME, seat_name
 from causeway.trace import Step
 from causeway.types import Key, key_of
 from tests.unit.core.mail.neighbours import ME, OTHER, THIRD, FakeGroups, FakeLinks, FakeRing, at, heads
@@ -315,3 +322,27 @@ def test_look_again_waits_for_our_own_group_until_it_may_be_written(stage: Stage
     assert not stage.look().inbox, "it is ours, wherever the ring points"
     stage.groups.mine[KEY] = True
     assert len(stage.look().inbox) == 1
+
+
+# The map of domains -----------------------------------------------------------------------------------------------
+def test_map_begins_with_the_first_seat_taken_and_not_with_a_question() -> None:
+    assert may_begin(MAP_NAME, TakeSeat("b1", ("north",), ME.id))
+    assert may_begin(seat_name("b1"), Domains(1, (), seat_name("b1")))
+    for head in (AskDomains(0, ME.id), Bind("app", "b1", ME.id), DomainsHeld(seat_name("b1"), 1)):
+        assert not may_begin(MAP_NAME, head)
+
+
+def test_who_asks_a_map_that_nobody_began_hears_so(stage: Stage) -> None:
+    for head in (AskDomains(0, ME.id), Bind("app", "", OTHER.id), DomainsHeld(seat_name("b1"), 1)):
+        stage.courier.post(at(), MAP_NAME, head)
+    stage.courier.refuse(at(), key_of(MAP_NAME), Code.NO_MAILBOX, "there is none")
+    assert stage.here.answers == [Domains(0, ())]
+    ((to, answer),) = stage.links.take()
+    assert isinstance(answer, Bound)
+    assert (to, answer.seat, answer.code) == (OTHER.id, "", Code.NO_SEAT)
+
+
+def test_question_that_cannot_be_answered_for_now_is_not_answered(stage: Stage) -> None:
+    stage.courier.post(at(), MAP_NAME, AskDomains(0, ME.id))
+    stage.courier.refuse(at(), key_of(MAP_NAME), Code.NO_QUORUM, "b2 is away")
+    assert stage.here.answers == []

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from causeway.core.mail import faults
-from causeway.core.messages import Commit, SendPart, SettlePart
+from causeway.core.messages import Attach, Commit, Interest, SendPart, SettlePart
 from causeway.limits import (
     BATCH_COUNT_MAX,
     ID_MAX,
@@ -15,6 +15,7 @@ from causeway.limits import (
     TRANSACTION_PARTS_MAX,
     TTL_NS_MAX,
 )
+from causeway.names import seat_name
 from causeway.wire.body import join
 from tests.unit.core.mail.postroom import body_of, deposit
 
@@ -153,3 +154,22 @@ def test_bad_name_is_judged_anew_and_not_remembered_as_good() -> None:
 
 def test_refusal_names_the_field_it_was_asked_about() -> None:
     assert str(faults.name_fault("mailbox", "")).startswith("mailbox=")
+
+
+@pytest.mark.parametrize(
+    ("interest", "named"),
+    [
+        (Interest("a/#", seat=seat_name("b1")), None),
+        (Interest("a/#"), "interest"),
+        (Interest("a/#", seat="b1"), "seat"),
+        (Interest("a/#", seat=seat_name("b" * 256)), "seat"),
+        (Interest("a/#", seat=seat_name("b1"), replay=True), "replay"),
+        (Interest("a/#", seat=seat_name("b1"), overflow=1), "overflow"),
+        (Interest("a/#", seat=seat_name("b1"), bytes_max=7), "bytes_max"),
+    ],
+    ids=["sound", "no-seat", "no-group", "long", "replay", "overflow", "bound"],
+)
+def test_topics_of_an_ordinary_mailbox_come_from_a_seat_and_drop_nothing(interest: Interest, named: str | None) -> None:
+    fault = faults.attach_fault(Attach("orders", 1, 10, interest=interest), ("app", 9))
+    assert (fault is None) == (named is None)
+    assert named is None or named in str(fault)

@@ -24,7 +24,7 @@ from causeway.core.messages import (
 )
 from causeway.core.topics.rows import SUBSCRIPTION
 from causeway.errors import Code
-from causeway.names import private_name
+from causeway.names import private_name, seat_name
 from causeway.topics import ALL_ITEMS, item_of
 from causeway.types import SECOND, Flag, Overflow, key_of
 from causeway.wire.body import join
@@ -481,3 +481,112 @@ def test_mailbox_that_is_born_again_is_not_taken_for_its_former_life() -> None:
     room.commit()
     (first,) = room.sent(Register)
     assert first.version > config_of(WATCH, ME).born << 10
+
+
+# Causal order ---------------------------------------------------------------------------------------------------
+SEAT, NEXT_SEAT = seat_name("b1"), seat_name("b2")
+QUEUE = "orders"
+BOTH = Interest("roads/#", seat=SEAT)
+
+
+def seated(interest: Interest = BOTH, mailbox: str = WATCH) -> Newsroom:
+    """As `begun`; seats are another broker's too."""
+    room = room_of(mailbox)
+    for seat in (SEAT, NEXT_SEAT):
+        room.groups.know(seat, OTHER)
+    room.subscribe(interest, mailbox)
+    room.commit()
+    return room
+
+
+@pytest.mark.parametrize("mailbox", [WATCH, QUEUE])
+def test_what_wants_causal_order_is_registered_with_its_seat_alone(mailbox: str) -> None:
+    room = seated(mailbox=mailbox)
+    (head,) = room.sent(Register)
+    assert (head.item, head.mailbox, head.interest) == (SEAT, mailbox, BOTH)
+    room.answer_all([head])
+    assert room.heard(Attached) == [Attached(mailbox, 1, fresh=True)]
+
+
+def test_who_changes_to_causal_order_leaves_the_items_and_back() -> None:
+    room = begun()
+    room.groups.know(SEAT, OTHER)
+    room.subscribe(BOTH)
+    room.commit()
+    assert [(head.item, head.interest) for head in room.sent(Register)] == [(SEAT, BOTH), (ITEM, None)]
+    room.take_over(WATCH)
+    assert [(head.item, head.interest) for head in room.sent(Register)] == [(SEAT, BOTH), (ITEM, None)]
+    room.subscribe("roads/#")
+    room.commit()
+    heads = room.sent(Register)
+    assert [(head.item, head.interest) for head in heads] == [(ITEM, Interest("roads/#")), (SEAT, None)]
+    room.take_over(WATCH)
+    assert [(head.item, head.interest) for head in room.sent(Register)] == [
+        (ITEM, Interest("roads/#")),
+        (SEAT, None),
+    ], "a row may hold seats to leave"
+
+
+def test_plain_reader_of_a_mailbox_with_topics_changes_nothing() -> None:
+    room = seated(mailbox=QUEUE)
+    room.answer_all(room.sent(Register))
+    room.heard(Attached)
+    room.client(Attach(QUEUE, 2, 10))
+    assert room.heard(Attached) == [Attached(QUEUE, 2)]
+    assert room.sent(Register) == []
+    room.commit()
+    room.take_over(QUEUE)
+    room.subscribe(BOTH, QUEUE)
+    assert room.heard(Attached) == [Attached(QUEUE, 1)], "what a former owner registered stays registered"
+
+
+def test_topics_of_an_ordinary_mailbox_end_and_the_mailbox_stays() -> None:
+    room = seated(mailbox=QUEUE)
+    room.answer_all(room.sent(Register))
+    room.commit()
+    room.heard(Attached)
+    room.client(EndMailbox(QUEUE, 5))
+    room.commit()
+    (head,) = room.sent(Register)
+    assert (head.item, head.interest) == (SEAT, None)
+    room.answer_all([head])
+    room.commit()
+    assert room.heard(MailboxEnded) == [MailboxEnded(QUEUE, 5)]
+    assert ("retire", key_of(QUEUE)) not in room.groups.asked
+    room.pass_time(SECONDS)
+    assert ("retire", key_of(QUEUE)) not in room.groups.asked
+    room.client(EndMailbox(QUEUE, 6))
+    (moved,) = room.heard(Moved)
+    assert moved.code == Code.BAD_FIELD
+    assert "no topics" in moved.detail
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_topics_of_an_ordinary_mailbox_begin_again_with_a_later_version(taken_over: bool) -> None:
+    room = seated(mailbox=QUEUE)
+    (first,) = room.sent(Register)
+    room.answer_all([first])
+    room.commit()
+    room.client(EndMailbox(QUEUE, 5))
+    room.commit()
+    room.answer_all(room.sent(Register))
+    room.commit()
+    if taken_over:
+        room.take_over(QUEUE)
+        assert room.sent(Register) == []
+    room.heard(Attached)
+    room.subscribe(BOTH, QUEUE)
+    room.commit()
+    (again,) = room.sent(Register)
+    assert (again.item, again.interest) == (SEAT, BOTH)
+    assert again.version > first.version + 1
+    room.answer_all([again])
+    assert len(room.heard(Attached)) == 1
+
+
+def test_an_ordinary_mailbox_has_topics_in_causal_order_only() -> None:
+    room = room_of(QUEUE)
+    room.subscribe("roads/#", QUEUE)
+    (moved,) = room.heard(Moved)
+    assert moved.code == Code.BAD_FIELD
+    assert "no subscription" in moved.detail
