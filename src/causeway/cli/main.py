@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "up": (
         "causeway up",
         "causeway up --brokers 5 --data ./cluster --detach",
+        "causeway up --brokers 9 --layout bus --domains 3",
         "causeway up --durability memory --port 0 --json",
     ),
     "down": ("causeway down", "causeway down --data ./cluster"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from causeway.cli.options import AsJson
+from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
 from causeway.client.url import parse_url
 from causeway.domains.layouts import Layout
@@ -62,7 +61,7 @@ def plan(
         raise ConfigError("plan", what, "must be 'domains'")
     if present is not None and url is not None:
         raise ConfigError("present", str(present), "and --url both give the present split; give one")
-    traffic = read_traffic(_text("table", table))
+    traffic = read_traffic(read_text("table", table))
     prices = Prices(cell_cost, hop_cost)
     seats = _present(present, url)
     if seats is not None:
@@ -79,18 +78,9 @@ def plan(
 
 
 # What comes in ------------------------------------------------------------------------------------------------------
-def _text(field: str, path: str) -> str:
-    try:
-        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise ConfigError(field, path, f"{error.strerror}; give a file that you may read, or - for stdin") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(field, path, f"is not UTF-8 text ({error.reason} at byte {error.start})") from error
-
-
 def _present(present: Path | None, url: str | None) -> Layout | None:
     if present is not None:
-        return read_seats("present", _text("present", str(present)))
+        return read_seats("present", read_text("present", str(present)))
     if url is None:
         return None
     causal = asyncio.run(_status(url)).get("causal", {})
@@ -101,9 +91,9 @@ def _present(present: Path | None, url: str | None) -> Layout | None:
 
 
 async def _status(url: str) -> dict[str, Any]:
-    """What the first broker that answers says; every seat knows the whole map."""
+    """What the broker says that has the latest map of those named."""
     failed: list[str] = []
-    answer: dict[str, Any] = {}
+    latest: dict[str, Any] = {}
     for host, port in parse_url(url):
         try:
             async with Probe(host, port) as probe:
@@ -111,11 +101,15 @@ async def _status(url: str) -> dict[str, Any]:
         except CausewayError as error:
             failed.append(str(error))
             continue
-        if answer.get("causal", {}).get("domains"):
-            return answer
-    if answer:
-        return answer
-    raise TransportError(f"no broker answered ({'; '.join(failed)}); is the cluster running?")
+        if not latest or _version(answer) > _version(latest):
+            latest = answer
+    if not latest:
+        raise TransportError(f"no broker answered ({'; '.join(failed)}); is the cluster running?")
+    return latest
+
+
+def _version(answer: dict[str, Any]) -> int:
+    return int(answer.get("causal", {}).get("version", 0))
 
 
 def _check_known(units: tuple[str, ...], seats: Layout, *, seated: bool) -> None:
