@@ -12,7 +12,7 @@ import pytest
 from causeway.testing import LocalCluster
 from tests.integration.documents import PRINTED_URL, ROOT, blocks, check_commands
 
-GUIDES = ("client.md", "operations.md")
+GUIDES = ("causal.md", "client.md", "operations.md")
 
 
 async def run(document: str, url: str, **names: Any) -> dict[str, Any]:
@@ -50,6 +50,16 @@ async def test_guide_of_topics_runs_as_printed(capsys: pytest.CaptureFixture[str
     async with LocalCluster(brokers=3) as cluster:
         await run("docs/topics.md", cluster.url, __name__="guide")
     assert capsys.readouterr().out == "roads/a1/speed 120 radar\n"
+
+
+async def test_guide_of_causal_order_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with LocalCluster(brokers=3) as cluster:
+        names = await run("docs/causal.md", cluster.url, __name__="guide")
+        for name in ("editor", "reporter", "desk"):
+            await names[name].aclose()
+    assert capsys.readouterr().out == (
+        "editor news/storm storm over the coast\nreporter None it has reached us: storm over the coast\n"
+    )
 
 
 @pytest.mark.parametrize("guide", GUIDES)

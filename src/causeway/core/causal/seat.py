@@ -149,7 +149,7 @@ class Seat:
     def on_chart(self, turn: Turn) -> None:
         """The map or a binding is known: what waited for it goes on."""
         self.senders.advance_all(turn)
-        for domain in self.clocks:
+        for domain in list(self.clocks):  # what is released may go on into a domain of its own
             self._release(turn, domain)
 
     def _place(self, turn: Turn, head: Deposit, body: bytes, to: str) -> None:
