@@ -48,7 +48,7 @@ Order = Annotated[
         "--order",
         metavar="causal",
         help="causal: whoever knew of one message when sending another is not overtaken by it, across mailboxes and "
-        "topics. Needs brokers seated in a domain ('causeway up --domain main').",
+        "topics. Needs brokers seated in a domain, as those of 'causeway up' are.",
     ),
 ]
 
