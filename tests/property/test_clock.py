@@ -215,12 +215,11 @@ class NoteFirst(MatrixClock):
 class ForgetSource(MatrixClock):
     """AAA, appendix A, receiving, as printed: who told a cell is not recorded."""
 
-    def deliver(self, sender: int, last: int, stamp: Stamp) -> None:  # type: ignore[override]
-        before = {(row, column): cell[2] for row, cells in self._rows.items() for column, cell in cells.items()}
-        super().deliver(sender, last, stamp)
-        for row, cells in self._rows.items():
-            for column, (value, state, _) in list(cells.items()):
-                cells[column] = (value, state, before.get((row, column), -1))
+    def _set(self, row: int, column: int, value: int, node: int) -> None:
+        if row != self.me:  # our own row changes when we send
+            known = self._recent.get((row, column))
+            node = known[3] if known is not None else -1
+        super()._set(row, column, value, node)
 
 
 class OneByOne(MatrixClock):

@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "up": (
         "causeway up",
         "causeway up --brokers 5 --data ./cluster --detach",
+        "causeway up --brokers 9 --layout bus --domains 3",
         "causeway up --durability memory --port 0 --json",
     ),
     "down": ("causeway down", "causeway down --data ./cluster"),
@@ -58,6 +59,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "join": ("causeway join north", "causeway join north --url causeway://127.0.0.1:7401 --json"),
     "domains": ("causeway domains", "causeway domains --json"),
     "why-held": ("causeway why-held --all", "causeway why-held --url causeway://127.0.0.1:7401 --json"),
+    "plan": (
+        "causeway plan domains traffic.csv",
+        "causeway plan domains traffic.csv --present seats.json --domain-size-max 16 --out better.json",
+        "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
+    ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }

@@ -102,14 +102,16 @@ class DomainGraph:
         used: dict[str, None] = {}
         while queue:
             at = queue.popleft()
+            way = ways.get(at)
             for domain in self.seats.get(at, ()):
                 if domain in used:
                     continue
                 used[domain] = None
                 for other in self.domains[domain]:
                     if other != seat and other not in ways:
-                        ways[other] = ways.get(at, (domain, other))
-                        queue.append(other)
+                        ways[other] = way or (domain, other)
+                        if len(self.seats[other]) > 1:
+                            queue.append(other)
         return ways
 
     def _beyond(self, seat: str, domain: str) -> Iterable[str]:

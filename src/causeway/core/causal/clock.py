@@ -17,16 +17,15 @@ import msgspec
 
 from causeway.errors import LocalProtocolError
 
-Cell = tuple[int, int, int]
-"""Value, state (the moment of our own time when it changed), node (who told us; the receiver, if we sent)."""
+Cell = tuple[int, int, int, int]
+"""Column, value, state (the moment of our own time when it changed), node (who told us; the receiver, if we sent)."""
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
     """All cells of one row, as they are stored."""
 
     row: int
-    cells: tuple[tuple[int, int, int, int], ...]
-    """Column, value, state, node."""
+    cells: tuple[Cell, ...]
 
 
 class Times(msgspec.Struct, frozen=True, array_like=True):
@@ -51,8 +50,8 @@ class MatrixClock:
     def __init__(self, me: int) -> None:
         self.me = me
         self._rows: dict[int, dict[int, Cell]] = {}
-        self._recent: dict[tuple[int, int], None] = {}
-        """All cells, in the order of their last change."""
+        self._recent: dict[tuple[int, int], Cell] = {}
+        """The same cells by row and column, in the order of their last change."""
         self._state = 0
         self._nodes: dict[int, int] = {}
         self._changed: dict[int, None] = {}
@@ -68,9 +67,8 @@ class MatrixClock:
 
     def value(self, row: int, column: int) -> int:
         """The last id that one seat is known to have sent to another."""
-        cells = self._rows.get(row)
-        cell = cells.get(column) if cells is not None else None
-        return cell[0] if cell is not None else 0
+        cell = self._recent.get((row, column))
+        return cell[1] if cell is not None else 0
 
     def received(self, sender: int) -> int:
         """The last id delivered here of those a seat sent."""
@@ -96,13 +94,14 @@ class MatrixClock:
     def _stamp(self, receiver: int) -> tuple[int, ...]:
         since = self._nodes.get(receiver, 0)
         cells: list[int] = []
-        for row, column in reversed(self._recent):
-            value, state, node = self._rows[row][column]
+        looked_at = 0
+        for (row, column), (_, value, state, node) in reversed(self._recent.items()):
             if state <= since:
                 break
-            self.operations += 1
+            looked_at += 1
             if node != receiver:
                 cells += (row, column, value)
+        self.operations += looked_at
         self._nodes[receiver] = self._state
         self.stamped += len(cells) // 3
         return tuple(cells)
@@ -115,34 +114,34 @@ class MatrixClock:
         if first > have + 1:
             found.append(Predecessor(sender, first - 1, have))
         self.operations += len(stamp) // 3
-        for at in range(1, len(stamp), 3):
-            if stamp[at] == me and (row := stamp[at - 1]) != sender:
-                have = self.value(row, me)
-                if stamp[at + 1] > have:
-                    found.append(Predecessor(row, stamp[at + 1], have))
+        for row, column, value in zip(stamp[::3], stamp[1::3], stamp[2::3], strict=False):
+            if column == me and row != sender and value > (have := self.value(row, me)):
+                found.append(Predecessor(row, value, have))
         return found
 
     def deliver(self, sender: int, last: int, stamp: Sequence[int]) -> None:
         """A batch is delivered: what its sender knew, we know."""
         self._state += 1
         self._set(sender, self.me, last, sender)
-        for at in range(0, len(stamp), 3):
-            row, column, value = stamp[at : at + 3]
-            if value > self.value(row, column):
+        recent = self._recent
+        for row, column, value in zip(stamp[::3], stamp[1::3], stamp[2::3], strict=False):
+            cell = recent.get((row, column))  # most of a stamp is known already: nothing else is done for each cell
+            if cell is None or value > cell[1]:
                 self._set(row, column, value, sender)
 
     def _set(self, row: int, column: int, value: int, node: int) -> None:
         self.operations += 1
+        cell = (column, value, self._state, node)
         self._recent.pop((row, column), None)  # the newest come last
-        self._recent[row, column] = None
-        self._rows.setdefault(row, {})[column] = (value, self._state, node)
+        self._recent[row, column] = cell
+        self._rows.setdefault(row, {})[column] = cell
         self._changed[row] = None
 
     # Rows ------------------------------------------------------------------------------------------------------
     def changed(self) -> list[Line]:
         """The rows that changed since this was last asked."""
         rows, self._changed = self._changed, {}
-        return [Line(row, tuple((column, *cell) for column, cell in self._rows[row].items())) for row in rows]
+        return [Line(row, tuple(self._rows[row].values())) for row in rows]
 
     def times(self) -> Times:
         """The rest of it."""
@@ -152,10 +151,10 @@ class MatrixClock:
     def restored(cls, me: int, lines: Iterable[Line], times: Times) -> MatrixClock:
         """A clock as it was when these were written."""
         clock = cls(me)
-        cells = [(state, line.row, column, value, node) for line in lines for column, value, state, node in line.cells]
-        for state, row, column, value, node in sorted(cells):
-            clock._rows.setdefault(row, {})[column] = (value, state, node)
-            clock._recent[row, column] = None
+        cells = [(cell[2], line.row, cell) for line in lines for cell in line.cells]
+        for _, row, cell in sorted(cells):
+            clock._rows.setdefault(row, {})[cell[0]] = cell
+            clock._recent[row, cell[0]] = cell
         clock._state = times.state
         clock._nodes = dict(times.nodes)
         return clock
