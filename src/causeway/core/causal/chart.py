@@ -243,6 +243,15 @@ class Chart:
             answer = (head.domains, 0, "") if not head.code else ((), head.code, detail)
             for conn, token in request.clients:
                 turn.send(conn, DomainJoined(token, *answer))
+            if not head.code:
+                self._ask_for_our_seat(turn)
+
+    def _ask_for_our_seat(self, turn: Turn) -> None:
+        """Nothing could be bound to our seat before all neighbours knew it: ask again at once."""
+        for name, question in list(self._asked.items()):
+            if question.hint == self._config.name:
+                question.tries = 0
+                self._put_name(turn, name, question)
 
     def _drop_request(self, domains: tuple[str, ...]) -> None:
         del self._requests[domains]
