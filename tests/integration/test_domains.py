@@ -14,15 +14,17 @@ NORTH_AND_SOUTH = {"north": ["broker-1", "broker-2"], "south": ["broker-2", "bro
 
 
 class Site:
-    """A cluster of three brokers that nobody has seated."""
+    """A cluster of three brokers in two domains that nothing connects yet."""
 
     def __init__(self, root: Path) -> None:
         self.data = str(root / "cluster")
         self.environ = environment(root)
+        self.seats = root / "seats.json"
+        self.seats.write_text('{"broker-1": ["north"], "broker-2": ["north"], "broker-3": ["south"]}')
         self.up()
 
     def up(self) -> None:
-        [answer] = self.json("up", "--data", self.data, "--brokers", "3", "--port", "0", "--detach")
+        [answer] = self.json("up", "--data", self.data, "--seats", str(self.seats), "--port", "0", "--detach")
         self.urls = {one["name"]: f"causeway://{one['host']}:{one['port']}" for one in answer["brokers"]}
 
     def json(self, *arguments: str, code: int = 0) -> list[dict[str, Any]]:
@@ -42,13 +44,8 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site(tmp_path_factory.mktemp("domains"))
-    assert site.domains() == {}
-    for broker, domain in (
-        ("broker-1", "north"),
-        ("broker-2", "north"),
-        ("broker-2", "south"),
-        ("broker-3", "south"),
-    ):
+    assert site.domains() == {"north": ["broker-1", "broker-2"], "south": ["broker-3"]}
+    for broker, domain in (("broker-1", "north"), ("broker-2", "south")):  # what it has, and what it has not
         assert domain in site.join(broker, domain)["domains"]
     yield site
     causeway("down", "--data", site.data, environ=site.environ)
