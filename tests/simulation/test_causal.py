@@ -42,7 +42,9 @@ def test_causal_order_holds(seed: int, trouble: str) -> None:
 
 @pytest.mark.parametrize(("brokers", "domains"), [(3, 1), (12, 8), (24, 6)])
 def test_causal_order_holds_in_trees_of_any_size(brokers: int, domains: int) -> None:
-    verdict = talk(brokers, brokers=brokers, domains=domains, clients=brokers // 2, crashes=20.0, jitter=5 * MILLISECOND)
+    verdict = talk(
+        brokers, brokers=brokers, domains=domains, clients=brokers // 2, crashes=20.0, jitter=5 * MILLISECOND
+    )
     assert verdict.ok, verdict.failure_line()
 
 
