@@ -25,7 +25,7 @@ from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published
 from causeway.core.topics.item import Registration
 from causeway.core.topics.rows import RegistrationRow, registration_key
 from causeway.errors import Code
-from causeway.names import is_seat, seat_name
+from causeway.names import is_seat, may_end, seat_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics.limits import REGISTRATIONS_PER_ITEM_MAX
 from causeway.trace import Step
@@ -379,7 +379,8 @@ class Seat:
         if head.interest is None:
             if known is not None and known.version <= head.version:
                 self._unregister(head.mailbox)
-                self._arrived += self.out.gone(turn, head.mailbox)
+                if may_end(head.mailbox):  # others stay, and what was sent to them must arrive
+                    self._arrived += self.out.gone(turn, head.mailbox)
         elif known is None or known.version < head.version:
             if known is None and len(self.out.registrations) >= REGISTRATIONS_PER_ITEM_MAX:
                 detail = f"the seat of {self.name!r} has {REGISTRATIONS_PER_ITEM_MAX} subscriptions, its limit"
