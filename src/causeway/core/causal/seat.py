@@ -51,6 +51,8 @@ class Seat:
         self.number = -1
         self.following = 1
         """The number that the next message gets."""
+        self.version = 0
+        """Whoever holds the seat goes by this map, or a later one: others count on it."""
         self.clocks: dict[str, MatrixClock] = {}
         self.out = Outgoing(self.group, born, port)
         self.held = HoldBack()
@@ -75,7 +77,7 @@ class Seat:
         found = rows.read(stored)
         if found.meta is not None:
             self.number, self.following = found.meta.number, found.meta.following
-        self.clocks = found.clocks
+        self.version, self.clocks = found.version, found.clocks
         self.senders.restore(found.applications)
         for mailbox, registered in found.registrations:
             self.out.register(
@@ -145,6 +147,12 @@ class Seat:
         elif not head.causal.domain:
             for entry, part in self.senders.offer(turn, head, body):
                 self._supply(turn, entry, part)
+
+    def hold_map(self, version: int, position: int, done: Done) -> None:
+        """All that is sent from here goes by this map from now on, whoever holds the seat (we may write)."""
+        self.version = max(version, self.version)
+        self._writes.append(Put(self.key, rows.VERSION, position, rows.encode(self.version)))
+        self._done.append(done)
 
     def on_chart(self, turn: Turn) -> None:
         """The map or a binding is known: what waited for it goes on."""
@@ -258,18 +266,8 @@ class Seat:
             ways = self._stamped(hop[0], (hop[1],), head.count)
         elif causal.dest and not causal.void:
             mailboxes = (causal.dest,)
-        row = EntryRow(
-            head.count,
-            origin,
-            was,
-            causal.dest,
-            causal.to,
-            head.flags,
-            expires,
-            tuple(ways),
-            mailboxes,
-            causal.void,
-        )
+        passed = (causal.dest, causal.to, head.flags, expires, tuple(ways), mailboxes, causal.void)
+        row = EntryRow(head.count, origin, was, *passed)
         entry = Entry(self.following, row, body, head.origin)
         self.following += head.count
         self._remember(entry)

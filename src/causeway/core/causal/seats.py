@@ -6,6 +6,8 @@ Must not know: what a seat decides, how operations are replicated.
 
 from __future__ import annotations
 
+from functools import partial
+
 from causeway.config import BrokerConfig
 from causeway.core.causal.chart import Chart
 from causeway.core.causal.detours import Detours
@@ -69,13 +71,12 @@ class Seats:
         self._early[event.group] = {}
         seat.restore(turn, event.rows)
         self._dirty[event.group] = None
-        if name not in self._chart.graph.seats:
-            self._chart.want(turn, self._chart.version + 1)
+        self._is_oriented(turn, seat)
 
     def resume(self, turn: Turn, group: Key) -> None:
         """A new epoch, still ours: what was heard while we could not write counts now."""
         seat = self.all.get(group)
-        if seat is not None and self._groups.serving(group) and seat.name in self._chart.graph.seats:
+        if seat is not None and self._groups.serving(group) and self._is_oriented(turn, seat):
             seat.on_chart(turn)
         self._dirty[group] = None
 
@@ -107,11 +108,14 @@ class Seats:
             return False
         if isinstance(head, Domains):
             self._chart.learn(turn, head)
-            self._desk.courier.post(turn, MAP_NAME, DomainsHeld(head.seat, self._chart.version))
+            held = DomainsHeld(head.seat, self._chart.version)
+            # Not before the next holder would know it too: it may have an older map.
+            say = partial(self._desk.courier.post, mailbox=MAP_NAME, head=held)
+            seat.hold_map(held.version, self._groups.position(key), say)
+            self._dirty[key] = None
             self.on_chart(turn)
             return True
-        if seat.name not in self._chart.graph.seats:
-            self._chart.want(turn, self._chart.version + 1)
+        if not self._is_oriented(turn, seat):
             return False
         match head:
             case Deposit():
@@ -123,10 +127,18 @@ class Seats:
         self._dirty[key] = None
         return True
 
+    def _is_oriented(self, turn: Turn, seat: Seat) -> bool:
+        """Whether our map is good enough for a seat; else it is asked for."""
+        known = seat.name in self._chart.graph.seats
+        if known and self._chart.version >= seat.version:
+            return True
+        self._chart.want(turn, max(self._chart.version + 1, seat.version))
+        return False
+
     def on_chart(self, turn: Turn) -> None:
         """The map, or a binding, came to our ears: what waited for it goes on."""
         for key, seat in self.all.items():
-            if self._groups.serving(key) and seat.name in self._chart.graph.seats:
+            if self._groups.serving(key) and self._is_oriented(turn, seat):
                 seat.on_chart(turn)
                 self._dirty[key] = None
 
