@@ -183,6 +183,9 @@ class Seats:
         if fault is not None:
             turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
+        if not self._chart.knows(turn, head.dest):
+            turn.send(conn, rejected(head, Code.NOT_READY, f"dest={head.dest!r}: is not on the map known here"))
+            return
         self._desk.outbox.take(turn, conn, head, body)
 
     # SeatPort --------------------------------------------------------------------------------------------------
