@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.core.topics import picking
+from causeway.core.topics import items, picking
 from causeway.core.topics.subscriptions import Subscriptions
 from causeway.sim.faults import Options, options_calm
 from causeway.sim.run import SimRun
