@@ -17,7 +17,7 @@ from causeway.cli.status import ask_all
 from causeway.client.url import parse_url
 
 
-class DomainLine(msgspec.Struct, kw_only=True):
+class SeatedDomain(msgspec.Struct, kw_only=True):
     """One domain, as `domains` shows it."""
 
     name: str
@@ -31,7 +31,7 @@ class DomainMap(msgspec.Struct, kw_only=True):
     """The latest map that any broker knows, and which brokers are not seated as they were configured."""
 
     version: int
-    domains: list[DomainLine]
+    domains: list[SeatedDomain]
     routers: dict[str, list[str]]
     """Domains by router."""
     refusals: dict[str, str]
@@ -78,7 +78,7 @@ def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
             of_seat.setdefault(seat, []).append(name)
     routers = {seat: names for seat, names in sorted(of_seat.items()) if len(names) > 1}
     lines = [
-        DomainLine(name=name, seats=seats[name], routers=[seat for seat in seats[name] if seat in routers])
+        SeatedDomain(name=name, seats=seats[name], routers=[seat for seat in seats[name] if seat in routers])
         for name in sorted(seats)
     ]
     return DomainMap(version=version, domains=lines, routers=routers, refusals=dict(sorted(refusals.items())))

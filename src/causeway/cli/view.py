@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from causeway.core.groups.registry import ROOT_NAME
+from causeway.names import RESERVED_PREFIX
 
 
 class BrokerLine(msgspec.Struct, kw_only=True):
@@ -170,8 +170,8 @@ def owned_by(report: Mapping[str, Any]) -> list[str]:
 
 
 def _mailbox_groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The replica groups that are mailboxes: all but the directory's."""
-    return [group for group in report.get("groups", []) if group.get("name") != ROOT_NAME]
+    """The replica groups that are mailboxes: all but the brokers' own."""
+    return [group for group in report.get("groups", []) if not str(group.get("name")).startswith(RESERVED_PREFIX)]
 
 
 def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, Any]]) -> MailboxLine:

@@ -264,6 +264,17 @@ def test_client_of_a_broker_without_a_seat_is_bound_to_another_one() -> None:
     assert desk.asked() == [Bind("app", "b2", ME.id)]
 
 
+def test_name_is_asked_for_again_at_once_when_all_neighbours_know_our_seat() -> None:
+    desk = Desk("north", "south")
+    desk.join()
+    desk.hears(BOTH)
+    desk.ask("app")
+    desk.pass_time(2 * SECOND)
+    desk.asked()
+    desk.hears(OURS)
+    assert desk.asked() == [Bind("app", "b1", ME.id)]
+
+
 def test_client_hears_that_there_are_no_seats() -> None:
     desk = Desk()
     desk.ask("app", token=5)
