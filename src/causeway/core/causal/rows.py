@@ -34,6 +34,8 @@ class SeatMeta(msgspec.Struct, frozen=True, array_like=True):
     """Its row and column in clocks."""
     following: int
     """The number that the next message gets."""
+    version: int = 0
+    """Of the map that it goes by: a new holder must know as much before it sends."""
 
 
 encode = msgspec.msgpack.encode

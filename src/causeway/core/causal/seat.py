@@ -19,15 +19,12 @@ from causeway.core.causal.entry import MARK_BODY, Done, Entry, EntryRow, Origin,
 from causeway.core.causal.holdback import HoldBack
 from causeway.core.causal.outgoing import Outgoing, SeatMap, SeatPort
 from causeway.core.causal.senders import Senders
+from causeway.core.causal.subscribers import Subscribers
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register, Registered
-from causeway.core.topics.item import Registration
-from causeway.core.topics.rows import RegistrationRow, registration_key
-from causeway.errors import Code
+from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register
 from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.topics.limits import REGISTRATIONS_PER_ITEM_MAX
 from causeway.trace import Step
 from causeway.types import SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
 from causeway.wire.body import join
@@ -51,8 +48,13 @@ class Seat:
         self.number = -1
         self.following = 1
         """The number that the next message gets."""
+        self._version = 0
+        """Of the map that we have said we go by."""
+        self._promised = False
+        """Whether that is new since rows were last written."""
         self.clocks: dict[str, MatrixClock] = {}
-        self.out = Outgoing(self.group, born, port)
+        self.subscribers = Subscribers(name, self.key)
+        self.out = Outgoing(self.group, born, port, self.subscribers)
         self.held = HoldBack()
         self.entries: dict[int, Entry] = {}
         """By number."""
@@ -74,13 +76,10 @@ class Seat:
         """Take the seat up where its former holder left it."""
         found = rows.read(stored)
         if found.meta is not None:
-            self.number, self.following = found.meta.number, found.meta.following
+            self.number, self.following, self._version = found.meta.number, found.meta.following, found.meta.version
         self.clocks = found.clocks
         self.senders.restore(found.applications)
-        for mailbox, registered in found.registrations:
-            self.out.register(
-                Registration(mailbox, registered.version, registered.interest, registered.since, greeted=True)
-            )
+        self.subscribers.restore(found.registrations)
         for entry in found.entries:
             entry.safe = True
             self._remember(entry)
@@ -112,8 +111,9 @@ class Seat:
                 writes.append(Put(self.key, rows.line_key(domain, line.row), position, rows.encode(line)))
             if lines:
                 writes.append(Put(self.key, rows.times_key(domain), position, rows.encode(clock.times())))
-        if new:
-            meta = rows.SeatMeta(self.number, self.following)
+        if new or self._promised:
+            self._promised = False
+            meta = rows.SeatMeta(self.number, self.following, self._version)
             writes.append(Put(self.key, rows.META, position, rows.encode(meta)))
         return writes, SeatDecision(new, arrived, done)
 
@@ -244,7 +244,7 @@ class Seat:
         mailboxes: tuple[str, ...] = ()
         if was.topic:
             if not causal.void:
-                mailboxes = tuple(self.out.subscribers(was.topic))
+                mailboxes = self.subscribers.wanting(was.topic)
             for domain in self.chart.graph.seats.get(self.name, ()):
                 others = self.chart.graph.neighbours(self.name, domain) if domain != origin[0] else ()
                 if others:
@@ -334,8 +334,7 @@ class Seat:
 
     def on_gone(self, turn: Turn, mailbox: str) -> None:
         """A mailbox has ended."""
-        if mailbox in self.out.registrations:
-            self._unregister(mailbox)
+        self._writes += self.subscribers.remove(mailbox)
         self._arrived += self.out.gone(turn, mailbox)
 
     # Void ------------------------------------------------------------------------------------------------------
@@ -353,6 +352,18 @@ class Seat:
         self._fill(entry, join([b""] * entry.row.count))
         entry.safe = False
         self._new.append(entry)
+
+    # The map ---------------------------------------------------------------------------------------------------
+    @property
+    def is_ready(self) -> bool:
+        """Whether the map known here has this seat, and is as late as the one it was said to go by."""
+        return self.name in self.chart.graph.seats and self.chart.version >= self._version
+
+    def go_by(self, version: int, done: Done) -> None:
+        """What is sent from here goes by this map, whoever holds the seat; `done` when that is safe (we may write)."""
+        self._promised = self._promised or version > self._version
+        self._version = max(version, self._version)
+        self._done.append(done)
 
     # Marks and registrations -----------------------------------------------------------------------------------
     def on_ask_mark(self, turn: Turn, head: AskMark) -> None:
@@ -372,24 +383,6 @@ class Seat:
 
     def register(self, turn: Turn, head: Register, position: int) -> None:
         """A subscription says what it wants of what is published in causal order (we may write)."""
-        known = self.out.registrations.get(head.mailbox)
-        if head.interest is None:
-            if known is not None and known.version <= head.version:
-                self._unregister(head.mailbox)
-                self._arrived += self.out.gone(turn, head.mailbox)
-        elif known is None or known.version < head.version:
-            if known is None and len(self.out.registrations) >= REGISTRATIONS_PER_ITEM_MAX:
-                detail = f"the seat of {self.name!r} has {REGISTRATIONS_PER_ITEM_MAX} subscriptions, its limit"
-                refusal = Registered(head.item, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
-                self._port.answer(turn, head.origin, refusal)
-                return
-            fresh = Registration(head.mailbox, head.version, head.interest, self.following, greeted=True)
-            self.out.register(fresh)
-            row = RegistrationRow(head.version, head.interest, self.following, True)
-            self._writes.append(Put(self.key, registration_key(head.mailbox), position, rows.encode(row)))
-        answer = Registered(head.item, head.mailbox, head.version, self.following, "")
+        writes, answer = self.subscribers.register(head, self.following, position)
+        self._writes += writes
         self._done.append(lambda turn: self._port.answer(turn, head.origin, answer))
-
-    def _unregister(self, mailbox: str) -> None:
-        self.out.unregister(mailbox)
-        self._writes.append(Delete(self.key, registration_key(mailbox)))

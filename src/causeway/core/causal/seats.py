@@ -69,13 +69,13 @@ class Seats:
         self._early[event.group] = {}
         seat.restore(turn, event.rows)
         self._dirty[event.group] = None
-        if name not in self._chart.graph.seats:
+        if not seat.is_ready:
             self._chart.want(turn, self._chart.version + 1)
 
     def resume(self, turn: Turn, group: Key) -> None:
         """A new epoch, still ours: what was heard while we could not write counts now."""
         seat = self.all.get(group)
-        if seat is not None and self._groups.serving(group) and seat.name in self._chart.graph.seats:
+        if seat is not None and self._groups.serving(group) and seat.is_ready:
             seat.on_chart(turn)
         self._dirty[group] = None
 
@@ -107,10 +107,12 @@ class Seats:
             return False
         if isinstance(head, Domains):
             self._chart.learn(turn, head)
-            self._desk.courier.post(turn, MAP_NAME, DomainsHeld(head.seat, self._chart.version))
+            held = DomainsHeld(head.seat, self._chart.version)
+            seat.go_by(held.version, lambda turn: self._desk.courier.post(turn, MAP_NAME, held))
+            self._dirty[key] = None
             self.on_chart(turn)
             return True
-        if seat.name not in self._chart.graph.seats:
+        if not seat.is_ready:
             self._chart.want(turn, self._chart.version + 1)
             return False
         match head:
@@ -126,7 +128,7 @@ class Seats:
     def on_chart(self, turn: Turn) -> None:
         """The map, or a binding, came to our ears: what waited for it goes on."""
         for key, seat in self.all.items():
-            if self._groups.serving(key) and seat.name in self._chart.graph.seats:
+            if self._groups.serving(key) and seat.is_ready:
                 seat.on_chart(turn)
                 self._dirty[key] = None
 
@@ -228,7 +230,8 @@ class Seats:
             if self._groups.serving(key):
                 if 0 < seat.void_at <= turn.now:
                     seat.give_up(turn)
-                seat.senders.advance_all(turn)
+                if seat.is_ready:
+                    seat.senders.advance_all(turn)
             self._dirty[key] = None
 
     def statistics(self) -> list[dict[str, object]]:
