@@ -55,6 +55,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway broker --name b --seed 127.0.0.1:7400 --data ./b",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
+    "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
 """Every command with its examples; command `x` is the function `x` in `causeway.cli.x`."""

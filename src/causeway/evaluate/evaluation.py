@@ -1,0 +1,73 @@
+"""What every experiment gives back: tables of numbers, claims with what was found, figures, and words.
+
+Owns: these records. Must not know: any experiment, how a figure is drawn, where files go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class Effort(NamedTuple):
+    """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
+
+    quick: bool = False
+    seed: int = 0
+    jobs: int = 1
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that a paper says, and what came out here."""
+
+    claim: str
+    found: str
+    held: bool
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """Points that belong together, with the range over seeds where there is one; without marks it is a formula."""
+
+    label: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    ranges: tuple[tuple[float, float], ...] = ()
+    formula: bool = False
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One figure, as it is to be drawn."""
+
+    name: str
+    """Of its files, without an ending."""
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """All that one experiment found."""
+
+    experiment: str
+    title: str
+    command: str
+    """What makes it again."""
+    parameters: dict[str, Any]
+    claims: tuple[Finding, ...]
+    tables: dict[str, list[dict[str, Any]]]
+    """Tidy: a name per table, a row per observation."""
+    figures: tuple[Figure, ...]
+    text: str
+    """The report's body in Markdown; `{name}` lines are not replaced, figures are linked by their names."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers and claims, without words and drawings."""
+        return {
+            "experiment": self.experiment,
+            "command": self.command,
+            "parameters": self.parameters,
+            "claims": [msgspec.to_builtins(claim) for claim in self.claims],
+            **self.tables,
+        }
