@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from causeway.evaluate.aaa_words import findings, text
+from causeway.evaluate.aaa_words import conclusions, text
 from causeway.evaluate.evaluation import Curve, Effort, Evaluation, Figure
 from causeway.evaluate.fits import confidence, logarithm_fit, power_fit
 from causeway.evaluate.seat_costs import (
@@ -40,9 +40,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Sizes by layout and traffic."""
 
     seeds: int
-    half: int
-    """Messages in each half of a unicast measurement."""
-    half_published: int
+    halves: dict[str, int]
+    """Messages in each half of a measurement, by traffic. Round trips one at a time are all alike."""
     sizes: dict[tuple[str, str], Sizes]
     once: dict[tuple[str, str], Sizes] = {}
     """Sizes that take so long that one seed must do: they show whether the others' growth goes on."""
@@ -50,33 +49,32 @@ class Plan(msgspec.Struct, frozen=True):
 
 QUICK: Final = Plan(
     seeds=3,
-    half=500,
-    half_published=50,
+    halves={UNICAST: 500, BROADCAST: 50, PING: 10, PING_ALL: 5},
     sizes={
         ("flat", UNICAST): (8, 16, 28, 40),
-        ("bus", UNICAST): (16, 36, 64, 144, 324),
-        ("daisy", UNICAST): (16, 36, 64, 144),
-        ("tree", UNICAST): (9, 33, 105, 321, 969),
-        ("flat", BROADCAST): (6, 10, 16, 24),
+        ("bus", UNICAST): (16, 36, 100, 324),
+        ("daisy", UNICAST): (16, 36, 100),
+        ("tree", UNICAST): (33, 105, 321, 969),
+        ("flat", BROADCAST): (8, 14, 24),
         ("bus", BROADCAST): (16, 36, 49),
         ("tree", BROADCAST): (9, 33),
     },
     once={
         **{(layout, PING): (9, 33, 105) for layout in ("flat", "bus", "tree")},
-        **{(layout, PING_ALL): (9, 33) for layout in ("flat", "bus", "tree")},
+        **{(layout, PING_ALL): (9, 33, 57) for layout in ("flat", "bus")},
+        ("tree", PING_ALL): (9, 33),
     },
 )
 
 FULL: Final = Plan(
     seeds=3,
-    half=1500,
-    half_published=100,
+    halves={UNICAST: 1500, BROADCAST: 100, PING: 10, PING_ALL: 5},
     sizes={
         ("flat", UNICAST): (8, 16, 28, 40, 70),
         ("bus", UNICAST): (16, 36, 64, 100, 150, 324, 625, 1000),
         ("daisy", UNICAST): (16, 36, 64, 100, 150),
-        ("tree", UNICAST): (9, 33, 105, 321, 969),
-        ("flat", BROADCAST): (6, 10, 16, 24, 36),
+        ("tree", UNICAST): (33, 105, 321, 969),
+        ("flat", BROADCAST): (8, 14, 24, 36),
         ("bus", BROADCAST): (16, 36, 64, 100),
         ("tree", BROADCAST): (9, 33, 105),
     },
@@ -96,7 +94,9 @@ def plan_cases(plan: Plan, seed: int) -> list[CostCase]:
     for sizes_of, seeds in ((plan.sizes, plan.seeds), (plan.once, 1)):
         for (layout, traffic), sizes in sizes_of.items():
             for seats in sizes:
-                half = plan.half if traffic == UNICAST else plan.half_published
+                half = plan.halves[traffic]
+                if traffic == BROADCAST:
+                    half = seats * math.ceil(half / seats)
                 warm_up = warm_up_for(layout, traffic, seats, half)
                 cases += [CostCase(layout, traffic, seats, seed + add, warm_up, half) for add in range(seeds)]
     return sorted(cases, key=lambda case: -case.weight)
@@ -114,7 +114,8 @@ def evaluate(effort: Effort, tick: Callable[[int, int], None] = lambda done, tot
         tick(round(done), total)
 
     measured = run_cases(measure, cases, effort.jobs, advance)
-    measured.sort(key=lambda cost: (cost.traffic, cost.layout, cost.seats, cost.seed))
+    order = list(LABELS)
+    measured.sort(key=lambda cost: (cost.traffic, order.index(cost.layout), cost.seats, cost.seed))
     return evaluated(measured, effort)
 
 
@@ -132,7 +133,7 @@ def evaluated(measured: Sequence[SeatCost], effort: Effort) -> Evaluation:
             "tree_domain_seats": TREE_SEATS,
             "tree_children": TREE_CHILDREN,
         },
-        findings(means, fits),
+        conclusions(means, fits),
         {"measurements": [msgspec.structs.asdict(cost) for cost in measured], "means": means, "fits": fits},
         figures(means),
         text(means, fits),
@@ -163,7 +164,7 @@ def means_of(measured: Iterable[SeatCost]) -> list[dict[str, Any]]:
         for metric in METRICS:
             values = [getattr(cost, metric) for cost in costs]
             row |= {
-                metric: statistics.fmean(values),
+                metric: round(statistics.fmean(values), 3),
                 f"{metric}_least": min(values),
                 f"{metric}_greatest": max(values),
             }
@@ -210,10 +211,10 @@ def fits_of(measured: Sequence[SeatCost]) -> list[dict[str, Any]]:
 
 # Figures ------------------------------------------------------------------------------------------------------------
 LABELS: Final = {
-    "flat": "flat: one domain",
-    "bus": "bus of about √n domains",
-    "daisy": "daisy of about √n domains",
-    "tree": f"tree, s = {TREE_SEATS}, k = {TREE_CHILDREN}",
+    "flat": "one domain",
+    "bus": "bus, √n domains",
+    "daisy": "daisy, √n domains",
+    "tree": f"tree, s={TREE_SEATS}, k={TREE_CHILDREN}",
 }
 
 
@@ -242,12 +243,12 @@ def figures(means: Sequence[dict[str, Any]]) -> tuple[Figure, ...]:
             "bytes per message",
             (
                 *curves(means, UNICAST, "stamp_bytes", ("flat", "bus", "tree"), "stamps, {}"),
-                *curves(means, UNICAST, "row_bytes", ("flat", "bus", "tree"), "rows, {}"),
+                *curves(means, UNICAST, "row_bytes", ("flat", "bus", "tree"), "rows, {}", hollow=True),
             ),
         ),
         Figure(
             "broadcast_cells",
-            "Broadcast from random seats: cells in stamps",
+            "Broadcast, everybody in turn: cells in stamps",
             servers,
             "cells per broadcast, all stamps",
             curves(means, BROADCAST, "cells", ("flat", "bus", "tree")),
@@ -258,8 +259,8 @@ def figures(means: Sequence[dict[str, Any]]) -> tuple[Figure, ...]:
             servers,
             "clock operations per round trip (cells)",
             (
-                *curves(means, PING, "operations", ("flat", "bus", "tree"), "one, {}"),
-                *curves(means, PING_ALL, "operations", ("flat", "bus", "tree"), "all, {}"),
+                *curves(means, PING, "operations", ("flat", "bus", "tree"), "one answers, {}"),
+                *curves(means, PING_ALL, "operations", ("flat", "bus", "tree"), "all answer, {}", hollow=True),
                 _whole_matrix(means),
             ),
         ),
@@ -272,6 +273,8 @@ def curves(
     metric: str,
     layouts: Sequence[str] = tuple(LABELS),
     label: str = "{}",
+    *,
+    hollow: bool = False,
 ) -> tuple[Curve, ...]:
     """One curve per layout that was measured."""
     found = []
@@ -284,6 +287,8 @@ def curves(
                     tuple(row["seats"] for row in rows),
                     tuple(row[metric] for row in rows),
                     tuple((row[f"{metric}_least"], row[f"{metric}_greatest"]) for row in rows),
+                    style=list(LABELS).index(layout),
+                    hollow=hollow,
                 )
             )
     return tuple(found)
@@ -295,11 +300,11 @@ def _formulas(means: Sequence[dict[str, Any]]) -> tuple[Curve, ...]:
     for layout, label in (("flat", "n²"), ("bus", "3n"), ("tree", "(2d+1)s²")):
         rows = [row for row in means if (row["traffic"], row["layout"]) == (UNICAST, layout)]
         xs, ys = tuple(row["seats"] for row in rows), tuple(row["formula"] for row in rows)
-        found.append(Curve(f"formula, {layout}: {label}", xs, ys, formula=True))
+        found.append(Curve(layout, xs, ys, formula=label))
     return tuple(found)
 
 
 def _whole_matrix(means: Sequence[dict[str, Any]]) -> Curve:
     """What the paper's servers save for the two messages of a round trip: their matrix, twice at each end."""
     sizes = sorted({row["seats"] for row in means if row["traffic"] == PING})
-    return Curve("4n²: a whole matrix, saved", tuple(sizes), tuple(4 * n * n for n in sizes), formula=True)
+    return Curve("matrix", tuple(sizes), tuple(4 * n * n for n in sizes), formula="4n²")

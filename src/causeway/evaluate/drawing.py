@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from causeway.errors import ConfigError
 from causeway.evaluate.evaluation import Figure
@@ -17,11 +17,8 @@ STYLES: Final = (
     ("s", "--", "0.3"),
     ("^", "-.", "0.45"),
     ("D", ":", "0.15"),
-    ("v", (0, (6, 1, 1, 1, 1, 1)), "0.55"),
-    ("P", (0, (3, 2)), "0.35"),
 )
-"""Mark, line and grey of each curve: any one of them tells it from the others."""
-FORMULA: Final = ("", (0, (1, 1)), "0.6")
+"""Mark, line and grey of each style: any one of them tells it from the others."""
 
 
 def check_drawing() -> None:
@@ -37,19 +34,35 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
-    settings = {"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": figure.name, "axes.unicode_minus": False}
+    settings: dict[Any, Any] = {
+        "font.size": 9,
+        "svg.fonttype": "none",
+        "svg.hashsalt": figure.name,
+        "axes.unicode_minus": False,
+    }
     with mpl.rc_context(settings):
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label, xscale="log", yscale="log")
-        marked = iter(STYLES)
         for curve in figure.curves:
-            mark, line, grey = FORMULA if curve.formula else next(marked)
-            axes.plot(
-                curve.xs, curve.ys, marker=mark, linestyle=line, color=grey, label=curve.label, markersize=4.5, lw=1.2
-            )
+            if curve.formula:
+                axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
+                axes.annotate(
+                    curve.formula,
+                    (curve.xs[-1], curve.ys[-1]),
+                    xytext=(0, 4),
+                    textcoords="offset points",
+                    color="0.35",
+                    horizontalalignment="center",
+                )
+                continue
+            mark, line, grey = STYLES[curve.style % len(STYLES)]
+            face = "white" if curve.hollow else grey
+            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, linestyle=line, color=grey, linewidth=1.2)
+            drawn.set(marker=mark, markerfacecolor=face, markersize=5.0)
             for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
                 axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+        axes.margins(x=0.1, y=0.1)
         ticks = sorted({round(x) for curve in figure.curves for x in curve.xs})
         axes.set_xticks(_spaced(ticks), [str(tick) for tick in _spaced(ticks)])
         axes.set_xticks([], minor=True)

@@ -18,7 +18,7 @@ class Effort(NamedTuple):
     jobs: int = 1
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Conclusion(msgspec.Struct, frozen=True):
     """One thing that a paper says, and what came out here."""
 
     claim: str
@@ -27,13 +27,18 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Points that belong together, with the range over seeds where there is one; without marks it is a formula."""
+    """Points that belong together, with the range over seeds where there is one."""
 
     label: str
     xs: tuple[float, ...]
     ys: tuple[float, ...]
     ranges: tuple[tuple[float, float], ...] = ()
-    formula: bool = False
+    style: int = 0
+    """Curves of one style belong together, in all figures of a report."""
+    hollow: bool = False
+    """The second of two curves of one style."""
+    formula: str = ""
+    """What is written beside it, instead of in the legend: nothing was measured."""
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -55,7 +60,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     command: str
     """What makes it again."""
     parameters: dict[str, Any]
-    claims: tuple[Finding, ...]
+    claims: tuple[Conclusion, ...]
     tables: dict[str, list[dict[str, Any]]]
     """Tidy: a name per table, a row per observation."""
     figures: tuple[Figure, ...]

@@ -1,4 +1,4 @@
-"""How a cost grows: least squares, exponents, and how sure they are. Owns: the arithmetic. Must not know: what grows."""
+"""How a cost grows: least squares, exponents, and how sure they are. Owns: arithmetic. Must not know: what grows."""
 
 from __future__ import annotations
 

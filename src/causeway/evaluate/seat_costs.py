@@ -102,7 +102,9 @@ def lay_out(layout: str, seats: int) -> Layout:
     if layout == "flat":
         return dict.fromkeys(names, (layouts.MAIN,))  # also where brokers would refuse a domain of this size
     if layout == "tree":
-        return layouts.smallest_tree(seats, TREE_CHILDREN, TREE_SEATS)
+        found = layouts.smallest_tree(seats, TREE_CHILDREN, TREE_SEATS)
+        assert len(found) == seats, f"a tree has {len(found)} seats, not {seats}"
+        return found
     return layouts.lay_out(layout, names, layouts.domains_for(seats))
 
 
@@ -138,7 +140,7 @@ def _measure(case: CostCase) -> SeatCost:
     depth = _depth(case.layout, case.seats, len(sizes))
     measured = 2 * case.half
     each = {
-        name: (after - before) / measured
+        name: round((after - before) / measured, 3)
         for name, before, after in zip(Counters._fields, counted[-3], counted[-1], strict=True)
     }
     return SeatCost(
@@ -225,12 +227,18 @@ class Unicast(Traffic):
 
 
 class Broadcast(Traffic):
-    """From anybody to everybody."""
+    """From anybody to everybody, in rounds: each once, in random order, so that few rounds are enough for a mean."""
 
     topics = TOPIC
 
+    def __init__(self, layout: Layout, seed: str) -> None:
+        super().__init__(layout, seed)
+        self._round: list[SeatedApplication] = []
+
     def send(self) -> None:
-        self.rng.choice(self.apps).send(b"", topic=TOPIC)
+        if not self._round:
+            self._round = self.rng.sample(self.apps, len(self.apps))
+        self._round.pop().send(b"", topic=TOPIC)
 
 
 class PingPong(Traffic):
@@ -302,8 +310,8 @@ def warm_up_for(layout: str, traffic: str, seats: int, half: int) -> int:
     carry nearly all of the cost (those with a router) are drawn every n messages or more often.
     """
     if traffic in (PING, PING_ALL):
-        return 20
+        return 5
     if traffic == BROADCAST:
-        return math.ceil(1.5 * seats)
+        return 2 * seats
     everything = math.ceil(1.5 * seats * seats)
-    return everything if layout == "flat" else min(everything, half + 4 * seats)
+    return everything if layout == "flat" else min(everything, 2 * (half + seats))

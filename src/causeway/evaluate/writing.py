@@ -1,4 +1,4 @@
-"""An evaluation as files: results.json, a CSV per table, figures, report.md. Owns: the files. Must not know: numbers."""
+"""An evaluation as files: results.json, a CSV per table, figures, report.md. Owns: files. Must not know: numbers."""
 
 from __future__ import annotations
 
