@@ -30,6 +30,7 @@ class Actor:
         self.orders: list[tuple[Effects, dict[str, Any]]] = []
         self.deadline: Instant | None = None
         self.left = False
+        self.refusal = ""
         self.me: Peer | None = None
         self.ordered_in = -1
         """The turn in which the latest orders were performed."""

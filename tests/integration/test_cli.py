@@ -18,7 +18,23 @@ from causeway.local.pids import identify, is_running, send_signal
 from causeway.local.runfile import BrokerEntry, RunFile
 from tests.integration.processes import causeway, environment, eventually, json_lines
 
-COMMANDS = ("broker", "up", "down", "leave", "status", "locate", "send", "receive", "browse", "story", "sim", "demo")
+COMMANDS = (
+    "broker",
+    "up",
+    "down",
+    "leave",
+    "status",
+    "locate",
+    "join",
+    "domains",
+    "why-held",
+    "send",
+    "receive",
+    "browse",
+    "story",
+    "sim",
+    "demo",
+)
 
 
 class Shell:

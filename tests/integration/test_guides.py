@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from causeway.domains.tables import read_traffic
 from causeway.testing import LocalCluster
 from tests.integration.documents import PRINTED_URL, ROOT, blocks, check_commands
 
-GUIDES = ("client.md", "operations.md")
+GUIDES = ("causal.md", "client.md", "operations.md", "domains.md")
 
 
 async def run(document: str, url: str, **names: Any) -> dict[str, Any]:
@@ -50,6 +51,29 @@ async def test_guide_of_topics_runs_as_printed(capsys: pytest.CaptureFixture[str
     async with LocalCluster(brokers=3) as cluster:
         await run("docs/topics.md", cluster.url, __name__="guide")
     assert capsys.readouterr().out == "roads/a1/speed 120 radar\n"
+
+
+async def test_guide_of_causal_order_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    async with LocalCluster(brokers=3) as cluster:
+        names = await run("docs/causal.md", cluster.url, __name__="guide")
+        for name in ("editor", "reporter", "desk"):
+            await names[name].aclose()
+    assert capsys.readouterr().out == (
+        "editor news/storm storm over the coast\nreporter None it has reached us: storm over the coast\n"
+    )
+
+
+async def test_guide_of_domains_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its blocks of text after Python are what that prints; the first text block of all is a table for `plan`."""
+    await run("docs/domains.md", PRINTED_URL, __name__="guide")
+    table, *printed = [block.lstrip("\n") for block in _texts_in_order("docs/domains.md")]
+    assert capsys.readouterr().out == "".join(printed)
+    assert read_traffic(table).units == ("b1", "b2", "b3")
+
+
+def _texts_in_order(document: str) -> list[str]:
+    texts = blocks(document, "text")
+    return sorted(texts, key=lambda block: not block.lstrip("\n").startswith("from,to"))
 
 
 @pytest.mark.parametrize("guide", GUIDES)

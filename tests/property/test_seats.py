@@ -18,7 +18,7 @@ from causeway.sim.checkers.causality import Causality
 from causeway.sim.letters import PUBLISHED, Letter
 from causeway.sim.seats import Got, SeatedApplication, SeatNetwork, SeatWeather
 from causeway.types import MILLISECOND, SECOND, ServiceClass
-from tests.property.domain_network import random_tree
+from tests.property.domain_network import tree_of
 
 TOPIC = "talk"
 ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -72,7 +72,7 @@ class Talk:
 
 def talk(seed: int, seats: int, crashes: int, weather: SeatWeather, letters: int = 150) -> SeatNetwork:
     rng = random.Random(f"{seed}/{seats}")
-    network = SeatNetwork(random_tree(rng, seats), seed, weather)
+    network = SeatNetwork(tree_of(rng, seats), seed, weather)
     conversation = Talk(network, letters)
     for _ in range(letters // 2):
         network.after(rng.randint(0, 2 * SECOND), lambda: conversation.write(rng.choice(conversation.apps)))
@@ -104,6 +104,14 @@ def test_order_holds_among_sixty_seats(seed: int) -> None:
     assert sum(place.seat.held.most for place in network.places.values()) > 50, "nothing was ever early"
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seat_without_room_to_hold_back_takes_what_the_others_wait_for(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.core.causal.holdback.HELD_BYTES_PER_SEAT_MAX", 1)
+    talk(seed, 6, 2, SeatWeather(delay=(MILLISECOND, 500 * MILLISECOND)))
+
+
 # Void -----------------------------------------------------------------------------------------------------------
 def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     network = SeatNetwork({"p": ("d",), "q": ("d",)}, 1, SeatWeather((MILLISECOND, MILLISECOND), (0, 0)))
@@ -112,7 +120,7 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     anna.send(b"lost", dest="ben")
     network.run(network.now + 10 * MILLISECOND)
     head, body = anna.unanswered.pop(1)  # it dies
-    del network.places["q"].seat.offer  # type: ignore[method-assign]
+    del network.places["q"].seat.offer
     network.places["p"].crash()
     carl = network.application("carl", "p")
     carl.send(b"behind it", dest="ben")
@@ -124,7 +132,7 @@ def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     assert [got.body for got in network.mailboxes["ben"]] == [b"behind it"]
 
     heard: list[Message] = []
-    anna.answered = heard.append  # type: ignore[method-assign]
+    anna.answered = heard.append  # type: ignore[method-assign, assignment]
     network.deliver(head, body)  # it was only asleep
     network.run(network.now + SECOND)
     assert [answer.code for answer in heard if isinstance(answer, Rejected)] == [Code.ORDER_LOST]
@@ -154,7 +162,7 @@ def test_who_read_at_another_seat_is_ordered_after_what_it_read() -> None:
     sam.send(b"after both", dest=quinn.name, after=((seat_name("r"), 1),))
     network.run(network.now + SECOND)
     assert network.mailboxes[quinn.name] == []
-    del slow.seat.offer  # type: ignore[method-assign]
+    del slow.seat.offer
     network.run(network.now + SECOND)
     assert [got.body for got in network.mailboxes[quinn.name]] == [b"first", b"after both"]
 

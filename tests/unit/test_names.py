@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from causeway.config import BrokerConfig
 from causeway.errors import ConfigError
-from causeway.names import check_application, check_destination, check_mailbox, may_use, private_name
+from causeway.limits import NAME_BYTES_MAX
+from causeway.names import (
+    check_application,
+    check_destination,
+    check_mailbox,
+    check_seat,
+    may_use,
+    private_name,
+    seat_name,
+)
 
 
 @pytest.mark.parametrize("name", ["causeway/topics/04", "sub/shop/all", "shared/news", "history/roads", "shop~1"])
@@ -39,3 +49,13 @@ def test_subscription_is_read_and_not_sent_to(name: str) -> None:
 )
 def test_application_uses_what_is_its_own_or_nobodys(mailbox: str, wanted: bool) -> None:
     assert may_use(mailbox, "shop", 7) is wanted
+
+
+def test_broker_with_a_seat_has_a_name_that_leaves_room_for_it() -> None:
+    longest = "b" * (NAME_BYTES_MAX - len(seat_name("")))
+    assert check_seat("name", longest) == longest
+    with pytest.raises(ConfigError, match="a broker with a seat"):
+        check_seat("name", longest + "b")
+    BrokerConfig(name=longest + "b").check()
+    with pytest.raises(ConfigError, match="a broker with a seat"):
+        BrokerConfig(name=longest + "b", domains=("north",)).check()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from causeway.cli.options import AsJson, Settings, parse_address
 from causeway.cli.output import notices, print_json
@@ -50,9 +51,11 @@ def broker(
     """Run one broker until it is told to stop.
 
     Ctrl-C or SIGTERM stop it, and it is expected back on the same data. SIGUSR1 makes it hand over everything it holds
-    and leave for good. Exit codes: 0 stopped, 65 its database is malformed, 70 a bug, 74 the disk refused,
-    75 it did not hand over in time.
-    With --json it prints one line when it listens: {"event": "ready", "name", "host", "port", "pid"}.
+    and leave for good. Domains must form a tree: a new broker whose --domain would close a cycle leaves and ends, one
+    that was there before goes on with the seat it has. Exit codes: 0 stopped, 1 its domains were refused, 65 its
+    database is malformed, 70 a bug, 74 the disk refused, 75 it did not hand over in time.
+    With --json it prints one line when it listens: {"event": "ready", "name", "host", "port", "pid"}, and one when its
+    domains are refused: {"event": "refused", "domains", "detail"}.
     """
     from causeway.drivers.aio.runner import run_broker
 
@@ -79,7 +82,12 @@ def broker(
         else:
             notices().print(f"broker [bold]{me.name}[/bold] listens on {me.host}:{me.port} (Ctrl-C stops it)")
 
-    return run_broker(config, data, ready=ready)
+    def refused(detail: str) -> None:
+        if as_json:
+            print_json({"event": "refused", "domains": config.domains, "detail": detail})
+        notices().print(Text.assemble(("error: ", "bold red"), detail), soft_wrap=True)
+
+    return run_broker(config, data, ready=ready, refused=refused)
 
 
 def start_log(level: str) -> None:

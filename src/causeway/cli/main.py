@@ -17,6 +17,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "up": (
         "causeway up",
         "causeway up --brokers 5 --data ./cluster --detach",
+        "causeway up --brokers 9 --layout bus --domains 3",
         "causeway up --durability memory --port 0 --json",
     ),
     "down": ("causeway down", "causeway down --data ./cluster"),
@@ -53,12 +54,21 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "broker": (
         "causeway broker --name a --founder --port 7400 --data ./a",
         "causeway broker --name b --seed 127.0.0.1:7400 --data ./b",
+        "causeway broker --name c --seed 127.0.0.1:7400 --data ./c --domain north --domain south",
+    ),
+    "join": ("causeway join north", "causeway join north --url causeway://127.0.0.1:7401 --json"),
+    "domains": ("causeway domains", "causeway domains --json"),
+    "why-held": ("causeway why-held --all", "causeway why-held --url causeway://127.0.0.1:7401 --json"),
+    "plan": (
+        "causeway plan domains traffic.csv",
+        "causeway plan domains traffic.csv --present seats.json --domain-size-max 16 --out better.json",
+        "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
-"""Every command with its examples; command `x` is the function `x` in `causeway.cli.x`."""
+"""Every command with its examples; command `x-y` is the function `x_y` in `causeway.cli.x_y`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -95,8 +105,9 @@ def make_app(names: Iterable[str]) -> typer.Typer:
     first = ("causeway up --brokers 5 --detach", "causeway send billing 'hello' --service transactional")
     app.callback(epilog=examples(*first, "causeway receive billing", "causeway status", "causeway down"))(_causeway)
     for name in names:
-        command = getattr(importlib.import_module(f"causeway.cli.{name}"), name)
-        app.command(epilog=examples(*COMMANDS[name]))(command)
+        function = name.replace("-", "_")
+        command = getattr(importlib.import_module(f"causeway.cli.{function}"), function)
+        app.command(name, epilog=examples(*COMMANDS[name]))(command)
     return app
 
 

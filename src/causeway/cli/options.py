@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,7 @@ Order = Annotated[
         "--order",
         metavar="causal",
         help="causal: whoever knew of one message when sending another is not overtaken by it, across mailboxes and "
-        "topics. Needs brokers seated in a domain ('causeway up --domain main').",
+        "topics. Needs brokers seated in a domain, as those of 'causeway up' are.",
     ),
 ]
 
@@ -88,3 +89,13 @@ def parse_address(field: str, text: str) -> tuple[str, int]:
     if not port.isdecimal() or not 1 <= int(port) <= 65535:
         raise ConfigError(field, text, f"its port {port!r} must lie in 1..65535")
     return host, int(port)
+
+
+def read_text(field: str, path: str) -> str:
+    """What a file holds, - for standard input; or a ConfigError that says what is wrong."""
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(field, path, f"{error.strerror}; give a file that you may read, or - for stdin") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(field, path, f"is not UTF-8 text ({error.reason} at byte {error.start})") from error

@@ -27,9 +27,9 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     Exit code 0 when every broker is active, all are of one cluster and every mailbox is served, else 1. With --json it
     prints one object:
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
-    "leaves", "owned", "copies", "deposits", "outbox_bytes", "error"), "mailboxes" (each "name", "owner", "epoch",
-    "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"), "root"
-    ("epoch", "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several),
+    "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
+    "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
+    "root" ("epoch", "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several),
     "healthy".
     """
     view = asyncio.run(_gather(url, data))
@@ -52,6 +52,10 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
                 "read what the mailboxes of one hold, then start its brokers with empty data and --seed of the other"
             )
             out.print(f"[red]{escape(view.split)}[/]; {remedy}", soft_wrap=True)
+        for line in view.brokers:
+            if line.refusal:
+                named = f"[red]{escape(line.name)} is not seated as configured[/]"
+                out.print(f"{named}: {escape(line.refusal)}", soft_wrap=True)
     return EXIT_OK if view.healthy else EXIT_FAILED
 
 
@@ -71,7 +75,13 @@ async def _gather(url: str | None, data: Any) -> ClusterView:
 
 
 async def survey(addresses: Sequence[tuple[str, int]]) -> ClusterView:
-    """Ask these brokers, and those they name, until nobody new is named."""
+    """All brokers that can be found from these, put together."""
+    lines, reports = await ask_all(addresses)
+    return merge(lines, reports)
+
+
+async def ask_all(addresses: Sequence[tuple[str, int]]) -> tuple[list[BrokerLine], list[dict[str, Any]]]:
+    """Ask these brokers, and those they name, until nobody new is named: a line of each, and what they reported."""
     lines: dict[tuple[str, int], BrokerLine] = {}
     reports: list[dict[str, Any]] = []
     asked: set[tuple[str, int]] = set()
@@ -93,7 +103,7 @@ async def survey(addresses: Sequence[tuple[str, int]]) -> ClusterView:
         asked.update(waiting)
         named = await asyncio.gather(*(ask(address) for address in waiting))
         waiting = list(dict.fromkeys(address for found in named for address in found if address not in asked))
-    return merge(lines.values(), reports)
+    return list(lines.values()), reports
 
 
 def _broker_table(view: ClusterView) -> Table:

@@ -10,18 +10,23 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
-from causeway.cli.options import AsJson, Settings
+from causeway.cli.options import AsJson, Settings, read_text
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
+from causeway.domains.graph import DomainGraph
+from causeway.domains.tables import read_seats
 from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import Exited, ProcessCluster
-from causeway.local.plan import plan, seat
+from causeway.local.plan import plan
 from causeway.local.runfile import RunFile
+from causeway.local.seating import Seating
 from causeway.local.settings import split_settings
 
 _WATCH_SECONDS = 0.5
@@ -39,11 +44,17 @@ def up(
         Path | None, typer.Option(envvar="CAUSEWAY_DATA", help="Where the cluster lives; one directory per cluster.")
     ] = None,
     copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
-    port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
-    domain: Annotated[
-        str | None,
-        typer.Option(help="Seat every broker in this domain, for messages in causal order (--order causal)."),
+    layout: Annotated[
+        str | None, typer.Option(help="Of domains, for causal order: flat, bus, daisy or tree; default one domain.")
     ] = None,
+    domains: Annotated[
+        int | None, typer.Option(help="How many; default about the square root of the brokers. Alone: a bus of them.")
+    ] = None,
+    domain: Annotated[str | None, typer.Option(help="Or the name of one for all; default main.")] = None,
+    seats: Annotated[
+        Path | None, typer.Option(help="Or the brokers and their domains by name, as 'plan domains --out' writes them.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
     settings: Settings = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
     as_json: AsJson = False,
@@ -51,20 +62,28 @@ def up(
     """Start a local cluster; afterwards send, receive, browse, status, story and down find it by themselves.
 
     Started again on the same data, after down or after a crash, it resumes with everything that was acknowledged.
-    What was --set is remembered for every broker; --set FIELD= takes the default again. So is --domain, for good.
-    With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers"}, each broker with "name",
-    "host", "port" and "pid"; in the foreground also {"event": "exited", "name", "code"} per broker that ends, and
-    {"event": "down", "killed"} last.
+    What was --set is remembered for every broker; --set FIELD= takes the default again.
+    Brokers keep the domains they were first started with; those that come later find a place in them.
+    With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers", "unseated"}, each broker
+    with "name", "host", "port", "pid" and "domains", and who is not in its domains with the reason; in the foreground
+    also {"event": "exited", "name", "code"} per broker that ends, and {"event": "down", "killed"} last.
     """
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)
     changes = split_settings(settings or ())
+    named = read_seats("seats", read_text("seats", str(seats))) if seats is not None else None
+    seating = Seating(layout=layout, domains=domains, domain=domain, seats=named)
 
     def planned(found: RunFile | None) -> RunFile:
-        run = plan(found, brokers=brokers, durability=durability, copies=copies, port=port, settings=changes)
-        if domain is not None:
-            seat(run, [[domain]] * len(run.brokers))
-        return run
+        return plan(
+            found,
+            brokers=brokers,
+            durability=durability,
+            copies=copies,
+            port=port,
+            settings=changes,
+            seating=seating,
+        )
 
     return asyncio.run(_up(where, planned, detach=detach, as_json=as_json))
 
@@ -94,11 +113,11 @@ async def _up(data: Path, planned: Callable[[RunFile | None], RunFile], *, detac
         finally:
             stopping.cancel()
         runfile.remember(data)
-    if detach and not stop.is_set():
-        _announce(cluster, detached=True, as_json=as_json)
-        return EXIT_OK
     if not stop.is_set():
-        _announce(cluster, detached=False, as_json=as_json)
+        unseated = await cluster.wait_seated()
+        _announce(cluster, unseated, detached=detach, as_json=as_json)
+        if detach:
+            return EXIT_OK
         await _watch(cluster, stop, as_json=as_json)
     killed = await cluster.stop()
     if as_json:
@@ -144,7 +163,22 @@ def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) 
     return table
 
 
-def _announce(cluster: ProcessCluster, *, detached: bool, as_json: bool) -> None:
+def domain_table(run: RunFile) -> Table | str:
+    """Who sits where; one domain needs no table."""
+    graph = DomainGraph({entry.name: tuple(entry.domains) for entry in run.brokers})
+    if len(graph.domains) < 2:
+        return "".join(f"all of them in the domain {escape(domain)}" for domain in graph.domains)
+    table = Table(title="domains", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for column in ("domain", "routers", "other brokers"):
+        table.add_column(column)
+    for domain, members in graph.domains.items():
+        routers = [name for name in members if len(graph.seats[name]) > 1]
+        others = [name for name in members if len(graph.seats[name]) == 1]
+        table.add_row(escape(domain), escape(", ".join(routers)), escape(", ".join(others)))
+    return table
+
+
+def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bool, as_json: bool) -> None:
     run = cluster.run
     brokers = [
         {
@@ -152,16 +186,20 @@ def _announce(cluster: ProcessCluster, *, detached: bool, as_json: bool) -> None
             "host": entry.host,
             "port": entry.port,
             "pid": entry.process.pid if entry.process else None,
+            "domains": entry.domains,
         }
         for entry in run.brokers
     ]
     if as_json:
         described = {"url": run.url, "data": str(cluster.data), "durability": run.durability, "copies": run.copies}
-        print_json({"event": "up", **described, "brokers": brokers})
+        print_json({"event": "up", **described, "brokers": brokers, "unseated": unseated})
         return
     out: Console = notices()
     out.print(f"[green]{len(brokers)} brokers serve[/green] {run.url}", soft_wrap=True)
     out.print(f"data {cluster.data}, durability {run.durability}, {run.copies} copies", soft_wrap=True)
+    out.print(domain_table(run))
+    for name, why in unseated.items():
+        out.print(f"[yellow]{escape(name)} is not in its domains[/yellow]: {escape(why)}", soft_wrap=True)
     out.print("try: causeway send billing hello; causeway receive billing; causeway status")
     out.print("stop it with 'causeway down'" if detached else "Ctrl-C stops it")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from causeway.core.groups.registry import ROOT_NAME
+from causeway.names import RESERVED_PREFIX
 
 
 class BrokerLine(msgspec.Struct, kw_only=True):
@@ -45,6 +45,8 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     """Batches it took from applications since it started."""
     outbox_bytes: int = 0
     """What it keeps of them until their mailboxes' owners have acknowledged."""
+    refusal: str = ""
+    """Why it is not seated in the domains of its configuration."""
     error: str = ""
     """Why it could not be asked."""
 
@@ -123,6 +125,7 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         copies=sum(1 for group in groups if group.get("owner") != name),
         deposits=int(report.get("deposits", 0)),
         outbox_bytes=int(report.get("outbox", {}).get("bytes", 0)),
+        refusal=str(report.get("causal", {}).get("refusal", "")),
     )
 
 
@@ -167,8 +170,8 @@ def owned_by(report: Mapping[str, Any]) -> list[str]:
 
 
 def _mailbox_groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The replica groups that are mailboxes: all but the directory's."""
-    return [group for group in report.get("groups", []) if group.get("name") != ROOT_NAME]
+    """The replica groups that are mailboxes: all but the brokers' own."""
+    return [group for group in report.get("groups", []) if not str(group.get("name")).startswith(RESERVED_PREFIX)]
 
 
 def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, Any]]) -> MailboxLine:

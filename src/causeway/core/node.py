@@ -125,6 +125,11 @@ class Node:
         }
         """Whose a message of another broker is; those of the links never get here."""
 
+    @property
+    def refusal(self) -> str:
+        """Why we are not seated in the domains of our configuration; empty when we are, or nobody has answered yet."""
+        return self._causal.refusal
+
     # The one door ----------------------------------------------------------------------------------------------
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
         """Let `events` happen at `now`, fire what is due, say what is to be done."""

@@ -21,7 +21,7 @@ from causeway.drivers.aio.exits import Exit
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, TransportError
 from causeway.limits import LEAVE_SECONDS_MAX
 from causeway.local import runfile
-from causeway.local.health import not_handed_over, settled
+from causeway.local.health import not_handed_over, settled, without_seats
 from causeway.local.pids import identify, send_signal
 from causeway.local.plan import command, common_config
 from causeway.local.probe import Probe
@@ -31,6 +31,8 @@ START_SECONDS_MAX: Final = 30.0
 STOP_SECONDS_MAX: Final = 10.0
 PART_SECONDS_MAX: Final = LEAVE_SECONDS_MAX + STOP_SECONDS_MAX
 """For a broker that leaves: its hand-over, its end, and the others' word that they hold everything."""
+SEAT_SECONDS_MAX: Final = 10.0
+"""For brokers to be seated in their domains, once they have joined."""
 POLL_SECONDS: Final = 0.05
 LAST_LINES: Final = 3
 """Of a broker's log, quoted when it failed: the log itself may be in a directory that is removed."""
@@ -122,6 +124,19 @@ class ProcessCluster:
             self.run.formed = True
             self._save()
 
+    async def wait_seated(self, seconds_max: float = SEAT_SECONDS_MAX) -> dict[str, str]:
+        """Wait until every running broker is in its domains; those that are not after all, each with the reason.
+
+        Nothing but causal order needs it, so nobody fails for it.
+        """
+        deadline = time.monotonic() + seconds_max
+        while True:
+            wanted = {entry.name: entry.domains for entry in self.running()}
+            missing = without_seats(wanted, await self.reports(whole=False) if any(wanted.values()) else {})
+            if all(missing.values()) or time.monotonic() > deadline:
+                return {name: why or f"not within {seconds_max:g} s" for name, why in missing.items()}
+            await asyncio.sleep(POLL_SECONDS)
+
     async def reports(self, *, whole: bool = True) -> dict[str, dict[str, Any]]:
         """The status of every broker that answers, by name; not `whole`: perhaps not all of their mailboxes."""
         found: dict[str, dict[str, Any]] = {}
@@ -186,6 +201,9 @@ class ProcessCluster:
             error = self._first_line(entry.name).get("error", {})
             if "field" in error:
                 raise ConfigError(f"{entry.name}: {error['field']}", error.get("value"), str(error.get("remedy", "")))
+            refused = self._refusal(entry.name)
+            if refused:
+                raise ConfigError(f"{entry.name}: domain", ", ".join(entry.domains), refused)
             ending = f"ended with {_ending(child.returncode)}; {self._last_words(entry.name)}"
             raise TransportError(f"{entry.name}: {error.get('message') or ending}")
 
@@ -200,6 +218,15 @@ class ProcessCluster:
             return msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.MsgspecError:
             return {}
+
+    def _refusal(self, name: str) -> str:
+        """Why the cluster does not have a broker in its domains, by its own last line; empty if that is not why."""
+        try:
+            lines = self._out(name).read_bytes().splitlines()
+            said = msgspec.json.decode(lines[-1], type=dict[str, Any]) if lines else {}
+        except (OSError, msgspec.MsgspecError):
+            return ""
+        return str(said.get("detail", "")) if said.get("event") == "refused" else ""
 
     def _last_words(self, name: str) -> str:
         try:

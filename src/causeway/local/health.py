@@ -6,7 +6,7 @@ epoch says; whoever was fenced may still report an earlier one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from causeway.core.groups.registry import ROOT_NAME
@@ -20,6 +20,18 @@ def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int, root_copies:
     if root is None or root.get("incomplete"):
         return False
     return len(root.get("members", [])) >= min(brokers, root_copies)
+
+
+def without_seats(domains: Mapping[str, Sequence[str]], reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Brokers that are not, or not everywhere, in the domains they were started with; by name, why not if they know."""
+    missing: dict[str, str] = {}
+    for name, wanted in domains.items():
+        causal = reports.get(name, {}).get("causal", {})
+        if causal.get("refusal"):
+            missing[name] = str(causal["refusal"])
+        elif any(name not in causal.get("domains", {}).get(domain, ()) for domain in wanted):
+            missing[name] = ""
+    return missing
 
 
 def not_handed_over(name: str, before: Mapping[str, Any], reports: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Final
 from causeway.config import BrokerConfig
 from causeway.errors import ConfigError
 from causeway.local.runfile import BrokerEntry, RunFile
+from causeway.local.seating import Seating, seated
 from causeway.local.settings import settings_of
 
 BROKERS_MAX: Final = 64
@@ -33,8 +34,11 @@ def plan(
     port: int = 0,
     prefix: str = "broker-",
     settings: Mapping[str, str] | None = None,
+    seating: Seating | None = None,
 ) -> RunFile:
     """What to run in a data directory: the cluster found there (grown when asked to), or a new one."""
+    wished = (seating or Seating()).check()
+    brokers = _wanted(found, brokers, wished)
     _check(brokers, durability, copies)
     if found is None:
         run = RunFile([], durability or "disk", COPIES_DEFAULT if copies is None else copies)
@@ -50,15 +54,45 @@ def plan(
     changed = {**run.settings, **(settings or {})}
     run.settings = {name: value for name, value in changed.items() if value}
     common_config(run).check()
-    taken = {*(entry.name for entry in run.brokers), *run.left}
-    unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
-    new = list(itertools.islice(unused, count - len(run.brokers)))
-    room = max([count, *new])
+    _add_brokers(run, count, port, prefix, wished)
+    return run
+
+
+def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int | None:
+    """How many brokers there shall be: as many as have seats by name, if these were given."""
+    if wished.seats is None:
+        return brokers
+    there = {entry.name: None for entry in found.brokers} if found is not None else {}
+    for name in wished.seats:
+        if found is not None and name in found.left:
+            raise ConfigError("seats", name, "has left for good, its name is not used again; choose another one")
+    count = len({**there, **dict.fromkeys(wished.seats)})
+    if brokers is not None and brokers != count:
+        raise ConfigError("brokers", brokers, f"--seats names {count} brokers; leave --brokers out")
+    return count
+
+
+def _add_brokers(run: RunFile, count: int, port: int, prefix: str, wished: Seating) -> None:
+    """Let the cluster have so many, and everybody a seat."""
+    there = {entry.name for entry in run.brokers}
+    if wished.seats is not None:
+        new = [name for name in wished.seats if name not in there]
+        used = len(run.brokers) + len(run.left)
+        offsets = list(range(used, used + len(new)))
+    else:
+        taken = {*there, *run.left}
+        unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
+        numbers = list(itertools.islice(unused, count - len(run.brokers)))
+        new = [f"{prefix}{number}" for number in numbers]
+        offsets = [number - 1 for number in numbers]
+    room = max([count, *(offset + 1 for offset in offsets)])
     if port and not 1 <= port <= 65536 - room:
         raise ConfigError("port", port, f"must leave room for {room} ports up to 65535 (0 lets the system choose)")
-    for number in new:
-        run.brokers.append(BrokerEntry(f"{prefix}{number}", port=port + number - 1 if port else 0))
-    return run
+    places = seated({entry.name: tuple(entry.domains) for entry in run.brokers}, new, wished)
+    for name, offset in zip(new, offsets, strict=True):
+        run.brokers.append(BrokerEntry(name, port=port + offset if port else 0))
+    for entry in run.brokers:
+        entry.domains = list(places[entry.name])
 
 
 def seat(run: RunFile, domains: Sequence[Sequence[str]]) -> None:

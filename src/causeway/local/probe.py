@@ -1,6 +1,7 @@
-"""One short conversation with one broker: what is its status, what does it know of a message, where should a client go.
+"""One short conversation with one broker: what is its status, what does it know of a message, where should a client go;
+and the wish that this very broker joins a domain.
 
-Owns: the handshake of a connection that only looks. Must not know: how an answer is shown. Sending and receiving go
+Owns: the handshake of a connection that only asks. Must not know: how an answer is shown. Sending and receiving go
 through `causeway.client`; this asks brokers one by one, on purpose, also those that do not serve yet.
 """
 
@@ -18,8 +19,10 @@ import msgspec
 from causeway.client.pages import StatusPages
 from causeway.core.messages import (
     PROTOCOL_VERSION,
+    DomainJoined,
     Goodbye,
     Hello,
+    JoinDomain,
     Locate,
     Located,
     Message,
@@ -110,6 +113,14 @@ class Probe:
             await self._ask(Ping(nonce), Pong)
             trips.append(time.perf_counter_ns() - begun)
         return min(trips)
+
+    async def join(self, domain: str) -> tuple[str, ...]:
+        """Let the broker take a seat in one more domain: all its domains. Raises Refused, naming what is in the way."""
+        joined, _body = await self._ask(JoinDomain(1, domain), DomainJoined)
+        assert isinstance(joined, DomainJoined)
+        if joined.code:
+            raise Refused(_known(joined.code), joined.detail)
+        return joined.domains
 
     async def _close(self) -> None:
         self._writer.close()

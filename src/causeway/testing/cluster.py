@@ -18,11 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from causeway.domains.graph import check_domain
+from causeway.domains.layouts import MAIN
 from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import START_SECONDS_MAX, ProcessCluster
 from causeway.local.pids import ProcessId
 from causeway.local.plan import plan, seat
+from causeway.local.seating import Seating
 
 T = TypeVar("T")
 
@@ -79,11 +82,17 @@ class LocalCluster:
         durability: str = "memory",
         copies: int = 3,
         data: str | Path | None = None,
-        domains: str | Sequence[str | Sequence[str]] | None = "main",
+        domains: str | Sequence[str | Sequence[str]] | None = MAIN,
     ) -> None:
         found = None if data is None else runfile.load(Path(data))
-        run = plan(found, brokers=brokers, durability=durability, copies=copies, prefix="b")
-        seat(run, _domains_of(domains, len(run.brokers)))
+        if isinstance(domains, str):
+            check_domain("domains", domains)
+        # A cluster that is resumed keeps its domains, unless others are asked for.
+        one = domains if isinstance(domains, str) and domains != MAIN else None
+        seating = Seating(domain=one, nobody=domains is None or not isinstance(domains, str))
+        run = plan(found, brokers=brokers, durability=durability, copies=copies, prefix="b", seating=seating)
+        if domains is not None and not isinstance(domains, str):
+            seat(run, _domains_of(domains, len(run.brokers)))
         self._temporary = data is None
         directory = Path(tempfile.mkdtemp(prefix="causeway-")) if data is None else Path(data).absolute()
         runfile.prepare_data_dir(directory)
@@ -171,10 +180,8 @@ class LocalCluster:
         await asyncio.to_thread(self.stop)
 
 
-def _domains_of(domains: str | Sequence[str | Sequence[str]] | None, brokers: int) -> list[list[str]]:
+def _domains_of(domains: Sequence[str | Sequence[str]], brokers: int) -> list[list[str]]:
     """Of each broker."""
-    if domains is None or isinstance(domains, str):
-        return [[] if domains is None else [domains]] * brokers
     if len(domains) != brokers:
         raise ConfigError("domains", domains, f"must have an entry for each of the {brokers} brokers")
     return [[names] if isinstance(names, str) else list(names) for names in domains]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from causeway.local.health import not_handed_over, settled
+from causeway.local.health import not_handed_over, settled, without_seats
 
 
 def _report(name: str, *groups: dict[str, Any]) -> dict[str, Any]:
@@ -50,3 +50,14 @@ def test_group_whose_copies_are_being_filled_was_not_handed_over() -> None:
 def test_group_that_nobody_else_knows_was_not_handed_over() -> None:
     before = _report("a", _group("alone", "a"), _group("ended", "ab"))
     assert not_handed_over("a", before, {"b": _report("b")}) == ["alone"]
+
+
+def test_brokers_are_seated_when_they_say_so_for_every_domain() -> None:
+    wanted = {"a": ["north"], "r": ["north", "south"], "x": ["south"], "y": []}
+    reports = {
+        "a": {"causal": {"domains": {"north": ["a", "r"]}}},
+        "r": {"causal": {"domains": {"north": ["a", "r"]}}},
+        "x": {"causal": {"refusal": "cycle", "domains": {}}},
+    }
+    assert without_seats(wanted, reports) == {"r": "", "x": "cycle"}
+    assert without_seats(wanted, {}) == {"a": "", "r": "", "x": ""}

@@ -12,6 +12,7 @@ from causeway.errors import ConfigError
 from causeway.local.pids import identify
 from causeway.local.plan import command, founds, plan, seat
 from causeway.local.runfile import BrokerEntry, RunFile
+from causeway.local.seating import Seating
 
 
 def test_new_cluster_has_three_brokers_on_disk_unless_told() -> None:
@@ -143,7 +144,7 @@ def test_brokers_in_memory_get_no_data_directory() -> None:
 
 
 def test_brokers_are_seated_in_domains_for_good() -> None:
-    run = plan(None, brokers=3)
+    run = plan(None, brokers=3, seating=Seating(nobody=True))
     seat(run, [["west"], ["west", "east"], ["east"]])
     seat(run, [["west"], ["north"]])
     assert [entry.domains for entry in run.brokers] == [["west"], ["west", "east", "north"], ["east"]]

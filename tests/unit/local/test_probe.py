@@ -13,8 +13,10 @@ from causeway.client import pages
 from causeway.core.messages import (
     PROTOCOL_VERSION,
     Candidate,
+    DomainJoined,
     Goodbye,
     Hello,
+    JoinDomain,
     Locate,
     Located,
     Message,
@@ -193,3 +195,19 @@ async def test_probe_calls_a_status_that_is_no_json_a_broken_protocol() -> None:
     async with scripted_broker(_polite({StatusRequest: reply})) as port, Probe("127.0.0.1", port) as probe:
         with pytest.raises(RemoteProtocolError, match="not JSON"):
             await probe.status()
+
+
+async def test_join_is_asked_of_this_broker_and_a_refusal_names_the_cycle() -> None:
+    def answer(message: Message) -> bytes:
+        if isinstance(message, Hello):
+            return WELCOME
+        assert isinstance(message, JoinDomain)
+        if message.domain == "south":
+            return encode_frame(DomainJoined(message.token, (), int(Code.CYCLE), "b1 [north] b2 [south] b1"))
+        return encode_frame(DomainJoined(message.token, ("north", "west")))
+
+    async with scripted_broker(answer) as port, Probe("127.0.0.1", port) as probe:
+        assert await probe.join("west") == ("north", "west")
+        with pytest.raises(Refused, match=r"b1 \[north\] b2 \[south\] b1") as caught:
+            await probe.join("south")
+        assert caught.value.code == Code.CYCLE

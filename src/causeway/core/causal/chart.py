@@ -51,7 +51,7 @@ _MAP: What = ("map",)
 
 
 @dataclass(slots=True)
-class Question:
+class MapQuestion:
     """One for the map's owner, repeated until it is answered."""
 
     tries: int = 0
@@ -67,13 +67,13 @@ class Question:
 
 
 @dataclass(slots=True)
-class Request:
+class SeatRequest:
     """Domains to be seated in."""
 
     own: bool
     """Those of our configuration."""
     clients: dict[Asker, None] = field(default_factory=dict)
-    question: Question = field(default_factory=Question)
+    question: MapQuestion = field(default_factory=MapQuestion)
 
 
 class Chart:
@@ -94,12 +94,12 @@ class Chart:
         self._joined = False
         self._wanted = 0
         """The latest version that somebody goes by."""
-        self._map = Question()
+        self._map = MapQuestion()
         self._bindings: dict[str, str] = {}
         """Seat by name, least recently used first."""
-        self._asked: dict[str, Question] = {}
+        self._asked: dict[str, MapQuestion] = {}
         self._askers = Askers()
-        self._requests: dict[What, Request] = {}
+        self._requests: dict[What, SeatRequest] = {}
 
     @property
     def seat(self) -> str:
@@ -123,13 +123,13 @@ class Chart:
         known = self._asked.get(name)
         if known is None and len(self._asked) >= BINDINGS_ASKED_MAX:
             return
-        question = known or self._asked.setdefault(name, Question())
+        question = known or self._asked.setdefault(name, MapQuestion())
         question.inside = question.inside or inside
         if known is None or (hint and not known.hint):
             question.hint = hint
             self._put_name(turn, name, question)
 
-    def _put_name(self, turn: Turn, name: str, question: Question) -> None:
+    def _put_name(self, turn: Turn, name: str, question: MapQuestion) -> None:
         self._deadlines.set(("name", name), turn.now + question.wait())
         self._post(turn, Bind(name, question.hint, self._links.me.id))
 
@@ -185,7 +185,7 @@ class Chart:
 
     def _ask_map(self, turn: Turn) -> None:
         if _MAP not in self._deadlines:
-            self._map = Question()
+            self._map = MapQuestion()
             self._put_map(turn)
 
     def _put_map(self, turn: Turn) -> None:
@@ -214,14 +214,14 @@ class Chart:
             if self._config.domains:
                 self._request(turn, self._config.domains).own = True
 
-    def _request(self, turn: Turn, domains: tuple[str, ...]) -> Request:
+    def _request(self, turn: Turn, domains: tuple[str, ...]) -> SeatRequest:
         request = self._requests.get(domains)
         if request is None:
-            request = self._requests[domains] = Request(own=False)
+            request = self._requests[domains] = SeatRequest(own=False)
             self._put_request(turn, domains, request)
         return request
 
-    def _put_request(self, turn: Turn, domains: tuple[str, ...], request: Request) -> None:
+    def _put_request(self, turn: Turn, domains: tuple[str, ...], request: SeatRequest) -> None:
         self._deadlines.set(("take", *domains), turn.now + request.question.wait())
         self._post(turn, TakeSeat(self._config.name, domains, self._links.me.id))
 
@@ -239,11 +239,19 @@ class Chart:
             self._drop_request(domains)
             if request.own:
                 self.refusal = detail or Code.of(head.code).name if head.code else ""
+                self.want(turn, 1)  # if refused, we may have a seat from before; who waits here hears if there is none
             answer = (head.domains, 0, "") if not head.code else ((), head.code, detail)
             for conn, token in request.clients:
                 turn.send(conn, DomainJoined(token, *answer))
-        if head.code and not self.version and self._askers:
-            self._ask_map(turn)  # those who wait for our seat hear now that there is none
+            if not head.code:
+                self._ask_for_our_seat(turn)
+
+    def _ask_for_our_seat(self, turn: Turn) -> None:
+        """Nothing could be bound to our seat before all neighbours knew it: ask again at once."""
+        for name, question in list(self._asked.items()):
+            if question.hint == self._config.name:
+                question.tries = 0
+                self._put_name(turn, name, question)
 
     def _drop_request(self, domains: tuple[str, ...]) -> None:
         del self._requests[domains]

@@ -63,7 +63,7 @@ class SeatRow(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(slots=True)
-class Admission:
+class SeatAdmission:
     """A seat that not all of its neighbours know yet."""
 
     version: int
@@ -92,7 +92,7 @@ class Registrar:
         self._graph = DomainGraph({})
         self._told = Domains(0, ())
         """The map that is on all copies: nobody hears of what may be lost again."""
-        self._admissions: dict[str, Admission] = {}
+        self._admissions: dict[str, SeatAdmission] = {}
         self._pending: dict[int, list[Then]] = {}
         """Operations on their way to the copies, in order, with what may be said after each."""
         self._deadlines.clear()
@@ -247,7 +247,7 @@ class Registrar:
         neighbours = (other for domain in seat.domains for other in self._graph.neighbours(name, domain))
         # A seat that came later came with a map that has this one.
         waiting = {other: None for other in neighbours if self._seats[other].version < seat.version}
-        self._admissions[name] = Admission(seat.version, waiting, origin)
+        self._admissions[name] = SeatAdmission(seat.version, waiting, origin)
         self._tell(turn, name)
 
     def _tell(self, turn: Turn, name: str) -> None:

@@ -21,7 +21,8 @@ META: Final = b"m"
 TIMES: Final = b"t"
 LINE: Final = b"c"
 ENTRY: Final = b"e"
-APPLICATION: Final = b"a"
+APPLICATION: Final = b"p"
+"""Not `a`: a group's owner is given what lies behind the bulk (`b`), and the bulk."""
 
 T = TypeVar("T")
 

@@ -149,7 +149,7 @@ class Seat:
     def on_chart(self, turn: Turn) -> None:
         """The map or a binding is known: what waited for it goes on."""
         self.senders.advance_all(turn)
-        for domain in self.clocks:
+        for domain in list(self.clocks):  # what is released may go on into a domain of its own
             self._release(turn, domain)
 
     def _place(self, turn: Turn, head: Deposit, body: bytes, to: str) -> None:
@@ -175,13 +175,13 @@ class Seat:
         if last <= have:
             self._known_batch(turn, head, body, (domain, sender, 0, head.first))
         elif head.first > have:
-            missing = () if self.held.holds(domain, sender) else self.missing(domain, sender, head)
-            if self.held.holds(domain, sender) or missing:
-                if missing and missing[0].sender < 0:
+            # Never because others of its sender are held: it may be the one they wait for, and there may be no room.
+            missing = self.missing(domain, sender, head)
+            if missing:
+                if missing[0].sender < 0:
                     self.chart.want(turn, self.chart.version + 1)
                 if self.held.keep(domain, sender, head, body, turn.now):
-                    self._tracer.deposit(turn, Step.HELD, head, self._described(missing))
-                    self._release(turn, domain)
+                    self._tracer.deposit(turn, Step.HELD, head, self._described(missing[0]))
                 return
             self._let_through(turn, head, body, clock)
             if self.held.count:
@@ -209,10 +209,7 @@ class Seat:
             return [Predecessor(-1, 0, 0)]  # a later map than ours says where it goes
         return clock.missing(number, head.first, causal.stamp)
 
-    def _described(self, missing: Sequence[Predecessor]) -> str:
-        if not missing:
-            return "behind another one of the same seat"
-        first = missing[0]
+    def _described(self, first: Predecessor) -> str:
         name = self.chart.names.get(first.sender, "?")
         return f"waits for {first.until} of {name}, has {first.have}" if first.sender >= 0 else "waits for a map"
 

@@ -73,7 +73,10 @@ class Seats:
             self._chart.want(turn, self._chart.version + 1)
 
     def resume(self, turn: Turn, group: Key) -> None:
-        """A new epoch, still ours."""
+        """A new epoch, still ours: what was heard while we could not write counts now."""
+        seat = self.all.get(group)
+        if seat is not None and self._groups.serving(group) and seat.name in self._chart.graph.seats:
+            seat.on_chart(turn)
         self._dirty[group] = None
 
     def lose(self, turn: Turn, group: Key) -> None:

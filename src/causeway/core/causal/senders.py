@@ -214,6 +214,7 @@ class Senders:
     def learn(self, turn: Turn, seat: str, number: int) -> None:
         """A mark came: we know what that seat had delivered."""
         self._known[seat] = max(number, self._known.get(seat, 0))
+        self._asked.pop(seat, None)  # what was read there since may be asked for at once
         self.advance_all(turn)
 
     def listing(self) -> list[dict[str, object]]:

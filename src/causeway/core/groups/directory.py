@@ -22,6 +22,7 @@ from causeway.core.messages import Config, Enter, Entered, Member, Message, Outd
 from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
 from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
+from causeway.names import RESERVED_PREFIX
 from causeway.store.base import Delete, Put, Write
 from causeway.types import BrokerId, Key, Peer
 
@@ -72,6 +73,8 @@ class Directory:
         self._questions: dict[Key, Question] = {}
         self._reports: dict[Key, Enter] = {}
         self._entries: dict[Key, Config] = {}
+        self._own: dict[Key, None] = {}
+        """Those of them that are the brokers' own, no mailboxes; the map of domains bounds them."""
         self._pending: dict[int, Answer] = {}
         self._by_key: dict[Key, Answer] = {}
 
@@ -182,6 +185,7 @@ class Directory:
     def on_ownership_gained(self, event: OwnershipGained) -> None:
         """We own the root: its rows are the directory."""
         self._entries = {}
+        self._own = {}
         for row in event.rows:
             key = Key(row.key[1:])
             try:
@@ -189,13 +193,14 @@ class Directory:
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 continue  # written by a broken broker
             if config_fault(config, key) is None:
-                self._entries[key] = config
+                self._keep(key, config)
         self._pending.clear()
         self._by_key.clear()
 
     def on_ownership_lost(self) -> None:
         """Somebody else owns the root; whoever asked us asks again there."""
         self._entries.clear()
+        self._own.clear()
         self._pending.clear()
         self._by_key.clear()
 
@@ -228,7 +233,8 @@ class Directory:
             return
         if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again
-        if len(self._entries) >= self._r.settings.mailboxes_max:
+        mailboxes = len(self._entries) - len(self._own)
+        if mailboxes >= self._r.settings.mailboxes_max and not head.name.startswith(RESERVED_PREFIX):
             self._r.send(turn, peer.id, Resolved(head.group, None, Code.CLUSTER_FULL))
             return
         seq = self._root.position(ROOT)
@@ -257,14 +263,20 @@ class Directory:
         write: Write
         if config is None:
             self._entries.pop(key, None)
+            self._own.pop(key, None)
             write = Delete(ROOT, b"e" + key)
         else:
-            self._entries[key] = config
+            self._keep(key, config)
             write = Put(ROOT, b"e" + key, seq, _encode(config))
         answer = Answer(key, config, [tell])
         ticket = self._root.append(turn, ROOT, [write], 1)
         self._pending[ticket] = answer
         self._by_key[key] = answer
+
+    def _keep(self, key: Key, config: Config) -> None:
+        self._entries[key] = config
+        if config.name.startswith(RESERVED_PREFIX):
+            self._own[key] = None
 
     def _answering(self, turn: Turn, peer: Peer) -> bool:
         """Whether we own the root; if not, the asker learns who does as far as we know."""

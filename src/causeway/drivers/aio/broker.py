@@ -48,6 +48,10 @@ class DrivenBroker(Machine, Protocol):
     def left(self) -> bool:
         """Whether everything was handed over: the driver may stop."""
 
+    @property
+    def refusal(self) -> str:
+        """Why it is not seated in the domains of its configuration."""
+
 
 NodeFactory = Callable[[BrokerConfig, Peer, int, random.Random], DrivenBroker]
 
@@ -56,7 +60,13 @@ class BrokerDriver:
     """Start it, wait for its exit code. One use."""
 
     def __init__(
-        self, config: BrokerConfig, store: Store, make_node: NodeFactory, *, allow_network: bool = False
+        self,
+        config: BrokerConfig,
+        store: Store,
+        make_node: NodeFactory,
+        *,
+        allow_network: bool = False,
+        on_refused: Callable[[str], None] | None = None,
     ) -> None:
         self._config = config.check()
         self._store = store
@@ -70,6 +80,11 @@ class BrokerDriver:
         self._node: DrivenBroker | None = None
         self._driver: MachineDriver | None = None
         self._inbound_last = 0
+        self._is_new = False
+        """Its store was empty: nobody counts on it yet."""
+        self._refusal = ""
+        self._on_refused: Callable[[str], None] | None = on_refused
+        self._parting: asyncio.Task[None] | None = None
 
     async def start(self) -> Peer:
         """Open the store, bind, let the machine begin; the broker's own address. Raises ConfigError or StoreError."""
@@ -81,6 +96,7 @@ class BrokerDriver:
             address = listener.getsockname()
             me = Peer(key_of(config.name), config.name, address[0], address[1], storage_id)
             self._report_recovery()
+            self._is_new = await loop.run_in_executor(None, self._is_blank)
             config = await loop.run_in_executor(None, self._founding_checked)
             if not config.capability:
                 measured = await loop.run_in_executor(None, capability.measure)
@@ -115,7 +131,7 @@ class BrokerDriver:
         """Until the broker ends by itself, by `leave`, or by its own failure."""
         return await asyncio.shield(self._exit)
 
-    async def leave(self) -> None:
+    async def leave(self, how: Exit = Exit.OK) -> None:
         """Hand over and stop; or just stop when that takes too long, with an exit code that says so."""
         if self._driver is not None and not self._exit.done():
             self._driver.post(LeaveRequested())
@@ -130,13 +146,15 @@ class BrokerDriver:
                     self._config.name,
                 )
                 self.end(Exit.NOT_HANDED_OVER)
-        self.end(Exit.OK)
+        self.end(how)
 
     async def stop(self) -> None:
         """Let go of everything: listener, connections, storage. Idempotent; sends no farewell."""
         if self._server is not None:
             self._server.close()
             self._server = None
+        if self._parting is not None and self._parting is not asyncio.current_task():
+            self._parting.cancel()
         if self._driver is not None:
             await self._driver.stop()
         storage, self._storage = self._storage, None
@@ -153,8 +171,22 @@ class BrokerDriver:
             self._left.set()
 
     def _after_turn(self) -> None:
-        if self._node is not None and self._node.left:
+        node = self._node
+        if node is None:
+            return
+        if node.left:
             self._left.set()
+        if self._config.domains and node.refusal != self._refusal:
+            self._refusal = node.refusal
+            self._refuse(node.refusal)  # once: nobody asks again for what was refused
+
+    def _refuse(self, detail: str) -> None:
+        """The domains of its configuration cannot be: a new broker ends, an older one goes on with the seat it had."""
+        log.error("broker %s is not seated as configured: %s", self._config.name, detail)
+        if self._on_refused is not None:
+            self._on_refused(detail)
+        if self._is_new and self._parting is None:
+            self._parting = asyncio.get_running_loop().create_task(self.leave(Exit.REFUSED))
 
     def _accept(self) -> asyncio.Protocol:
         assert self._driver is not None
@@ -177,6 +209,10 @@ class BrokerDriver:
                 self._store.recovered_from,
             )
 
+    def _is_blank(self) -> bool:
+        found = self._store.scan(LOCAL, b"", b"", 1)
+        return not found.rows and not found.corrupt
+
     def _founding_checked(self) -> BrokerConfig:
         """The configuration, without leave to found where a lost database says that there was a cluster already.
 
@@ -185,8 +221,7 @@ class BrokerDriver:
         config, store = self._config, self._store
         if not config.founder or not isinstance(store, SqliteStore) or not store.condemned:
             return config
-        found = store.scan(LOCAL, b"", b"", 1)
-        if found.rows or found.corrupt:
+        if not self._is_new:
             return config
         if not config.seeds:
             remedy = (

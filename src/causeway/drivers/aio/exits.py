@@ -10,6 +10,9 @@ class Exit(enum.IntEnum):
 
     OK = 0
     """Asked to stop, and stopped."""
+    REFUSED = 1
+    """New to the cluster, and its domains would close a cycle, or the map has no room: it has left. The log names what
+    is in the way; start it with other domains."""
     CORRUPT = 65
     """The database was found malformed. Start again: it is set aside and rebuilt from the copies."""
     CRASH = 70

@@ -43,6 +43,7 @@ def run_broker(
     data: Path | None,
     *,
     ready: Callable[[Peer], None] | None = None,
+    refused: Callable[[str], None] | None = None,
     allow_network: bool = False,
     make_node: NodeFactory | None = None,
 ) -> int:
@@ -50,13 +51,15 @@ def run_broker(
 
     SIGTERM and SIGINT stop it: it keeps its place and its storage and is expected back (a rolling restart must not
     move every mailbox twice). SIGUSR1 makes it leave for good: it hands everything over first, then stops.
+    `ready` hears its address, `refused` why the domains of its configuration are not its own.
     Raises ConfigError or StoreError when it cannot even start.
     """
     store = choose_store(config.check(), data)
     _prepare_process()
 
     def make_driver() -> BrokerDriver:
-        return BrokerDriver(config, store, make_node or _default_node(), allow_network=allow_network)
+        node = make_node or _default_node()
+        return BrokerDriver(config, store, node, allow_network=allow_network, on_refused=refused)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return int(runner.run(_serve(make_driver, ready)))

@@ -133,9 +133,12 @@ def test_refused_seat_is_not_asked_for_again_and_the_reason_is_kept() -> None:
     desk.join()
     desk.asked()
     desk.hears(SeatTaken("b1", ("north", "south"), -1, Code.CYCLE, "would close a cycle"))
+    assert desk.asked() == [AskDomains(0, ME.id)], "it may have a seat from before"
+    desk.hears(BOTH)
     desk.pass_time(60 * SECOND)
     assert desk.asked() == []
     assert desk.chart.refusal == "would close a cycle"
+    assert desk.chart.seat == "b1"
     assert desk.chart.statistics()["refusal"] == "would close a cycle"
 
 
@@ -259,6 +262,17 @@ def test_client_of_a_broker_without_a_seat_is_bound_to_another_one() -> None:
     assert desk.asked() == [AskDomains(0, ME.id)]
     desk.hears(NORTH)
     assert desk.asked() == [Bind("app", "b2", ME.id)]
+
+
+def test_name_is_asked_for_again_at_once_when_all_neighbours_know_our_seat() -> None:
+    desk = Desk("north", "south")
+    desk.join()
+    desk.hears(BOTH)
+    desk.ask("app")
+    desk.pass_time(2 * SECOND)
+    desk.asked()
+    desk.hears(OURS)
+    assert desk.asked() == [Bind("app", "b1", ME.id)]
 
 
 def test_client_hears_that_there_are_no_seats() -> None:

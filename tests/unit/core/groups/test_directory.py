@@ -206,6 +206,20 @@ def test_group_above_the_bound_is_not_born_and_those_that_exist_are_still_found(
     assert not bench.writing
 
 
+def test_groups_of_the_brokers_own_are_no_mailboxes() -> None:
+    bench = directory(mailboxes_max=1)
+    bench.feed(C, Resolve(key_of("causeway/domains"), "causeway/domains", (C, D)))
+    commit(bench)
+    born(bench)
+    bench.feed(D, Resolve(key_of("causeway/seats/d"), "causeway/seats/d", (D, C)))
+    commit(bench)
+    bench.feed(D, Resolve(key_of("more"), "more", (C, D)))
+    assert [(answer.config is None, answer.code) for answer in bench.said(Resolved, to=D)] == [
+        (False, 0),
+        (True, Code.CLUSTER_FULL),
+    ]
+
+
 def test_group_can_be_born_again_once_another_has_ended() -> None:
     bench = directory(mailboxes_max=1)
     found = born(bench)

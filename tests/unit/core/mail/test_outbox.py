@@ -7,7 +7,7 @@ import pytest
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
 from causeway.core.mail.outbox import Outbox
-from causeway.core.messages import Accepted, Deposit, Message, Rejected, Resend
+from causeway.core.messages import Accepted, Causal, Deposit, Message, Rejected, Resend
 from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, STREAM_BATCHES_MAX
@@ -324,6 +324,20 @@ def test_a_repeated_batch_behind_the_window_is_known_and_not_sent_again() -> Non
     assert courier.posted == []
     outbox.on_accepted(Turn(0), accepted(1, 2))
     assert courier.ids() == [STREAM_BATCHES_MAX + 1, STREAM_BATCHES_MAX + 2]
+
+
+def test_what_others_on_their_way_to_a_seat_wait_for_goes_before_them_however_many_they_are() -> None:
+    outbox, courier = make()
+    seats: dict[str, object] = {"source": "causeway/seats/a", "dest": "causeway/seats/b", "causal": Causal()}
+    for number in range(3, STREAM_BATCHES_MAX + 6):
+        outbox.forward(Turn(0), deposit(number, number - 1, **seats), ONE)
+    courier.posted.clear()
+    for number in (2, 1):
+        outbox.forward(Turn(0), deposit(number, **seats), ONE)
+    assert courier.ids() == [2, 1]
+    courier.posted.clear()
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert courier.ids()[:3] == [1, 2, 3]
 
 
 # Time to live ---------------------------------------------------------------------------------------------------

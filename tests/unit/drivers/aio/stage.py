@@ -37,6 +37,7 @@ class StageMachine:
         self.nows: list[Instant] = []
         self.deadline: Instant | None = None
         self.left = False
+        self.refusal = ""
         self._inside = False
 
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:

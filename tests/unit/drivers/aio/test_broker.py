@@ -200,6 +200,48 @@ async def test_leave_that_takes_too_long_ends_anyway_and_says_so(
     assert any("hand-over" in record.getMessage() for record in caplog.records)
 
 
+async def refused(store: Store | None = None) -> tuple[Hall, list[str]]:
+    """A broker whose domains are refused, and what its process was told."""
+    hall = Hall(store, domains=("north", "south"))
+
+    def rule(event: DriverEvent, effects: Effects) -> None:
+        if isinstance(event, Received):
+            hall.machine.refusal = "leave out 'south'"
+        elif isinstance(event, LeaveRequested):
+            hall.machine.left = True
+
+    hall.machine.rule = rule
+    heard: list[str] = []
+    hall.driver._on_refused = heard.append
+    async with hall:
+        wire = await dial(hall.port)
+        wire.send(Ping(1))
+        await wait_until(lambda: heard)
+        wire.send(Ping(2))
+        await wait_until(lambda: len(hall.machine.events(Received)) == 2)
+        if store is None:
+            await hall.driver.wait_exit()
+        await wire.close()
+    return hall, heard
+
+
+async def test_new_broker_whose_domains_are_refused_leaves_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
+    hall, heard = await refused()
+    assert heard == ["leave out 'south'"]
+    assert await hall.driver.wait_exit() == Exit.REFUSED
+    assert hall.machine.events(LeaveRequested) == [LeaveRequested()]
+    assert any("leave out 'south'" in record.getMessage() for record in caplog.records)
+
+
+async def test_older_broker_whose_domains_are_refused_goes_on() -> None:
+    store = MemoryStore(draw=lambda: 42)
+    store.open()
+    store.commit([Put(LOCAL, b"n", 0, b"what it remembers of its cluster")])
+    hall, heard = await refused(store)
+    assert heard == ["leave out 'south'"]
+    assert hall.machine.events(LeaveRequested) == []
+
+
 async def test_exception_in_the_machine_ends_with_the_crash_code() -> None:
     def rule(event: DriverEvent, effects: Effects) -> None:
         raise ZeroDivisionError("planted")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.core.topics import items
+from causeway.core.topics import items, picking
 from causeway.core.topics.subscriptions import Subscriptions
 from causeway.sim.faults import Options, options_calm
 from causeway.sim.run import SimRun
@@ -21,7 +21,7 @@ def test_subscriptions_begin_change_end_and_begin_again() -> None:
 
 
 def test_selectors_that_pick_everything_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(items, "matching", lambda selector, batch: [(0, batch.count - 1)])
+    monkeypatch.setattr(picking, "matching", lambda selector, batch: [(0, batch.count - 1)])
     assert any("was delivered to" in SimRun(calm(seed)).run().evidence for seed in range(10))
 
 

@@ -1,0 +1,208 @@
+"""`causeway plan domains`: which domains suit the traffic."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+from causeway.cli.options import AsJson, read_text
+from causeway.cli.output import EXIT_OK, console, notices, print_json
+from causeway.client.url import parse_url
+from causeway.domains.layouts import Layout
+from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
+from causeway.domains.plan import Proposal, propose
+from causeway.domains.tables import read_seats, read_traffic, seats_of, written_seats
+from causeway.domains.traffic import CELL_COST, HOP_COST, Prices
+from causeway.errors import CausewayError, ConfigError, TransportError
+from causeway.local.probe import Probe
+
+SHOWN_DOMAINS_MAX: Final = 40
+"""Lines for people; --json and --out have them all."""
+QUIET_SECONDS: Final = 1.0
+"""What is done sooner needs no bar."""
+
+
+def plan(
+    *,
+    what: Annotated[str, typer.Argument(metavar="domains", help="What to plan: domains.")],
+    table: Annotated[str, typer.Argument(help="Who talks to whom: CSV or JSON with from, to, rate; - for stdin.")],
+    present: Annotated[
+        Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Take the present split from these brokers, causeway://host:port.")
+    ] = None,
+    domain_size_max: Annotated[int, typer.Option(help="Seats of a domain at most.")] = SEATS_PER_DOMAIN_MAX,
+    cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
+    hop_cost: Annotated[float, typer.Option(help="What else a hop costs.")] = HOP_COST,
+    out: Annotated[Path | None, typer.Option(help="Write the proposal here, for 'causeway up --seats FILE'.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Propose domains for the traffic that a table tells, and say what they cost beside the present ones.
+
+    A message pays for every hop between seats: hop-cost, and cell-cost times the square of the seats of that domain,
+    which are the cells of its clock. Columns from_seat and to_seat say where applications have their seats; without
+    them every application gets one. What is proposed is never dearer than a present split that keeps to the bounds.
+    With --json it prints one object: "cost", "rate", "changed" (false: the present split is the proposal),
+    "present_cost" (or null), "present_fault", "seats" (name: domains), "domains" and "present" (each "name", "members",
+    "routers", "rate", "cost").
+    """
+    if what != "domains":
+        raise ConfigError("plan", what, "must be 'domains'")
+    if present is not None and url is not None:
+        raise ConfigError("present", str(present), "and --url both give the present split; give one")
+    traffic = read_traffic(read_text("table", table))
+    prices = Prices(cell_cost, hop_cost)
+    seats = _present(present, url)
+    if seats is not None:
+        _check_known(traffic.units, seats, seated=traffic.seated)
+    with _progress(quiet=as_json) as told:
+        found = propose(traffic.units, traffic.rates, prices=prices, present=seats, size_max=domain_size_max, told=told)
+    if out is not None:
+        _write(out, written_seats(found.seats))
+    if as_json:
+        print_json(found)
+    else:
+        _show(found, out)
+    return EXIT_OK
+
+
+# What comes in ------------------------------------------------------------------------------------------------------
+def _present(present: Path | None, url: str | None) -> Layout | None:
+    if present is not None:
+        return read_seats("present", read_text("present", str(present)))
+    if url is None:
+        return None
+    causal = asyncio.run(_status(url)).get("causal", {})
+    domains = causal.get("domains") if isinstance(causal, dict) else None
+    if not domains:
+        raise ConfigError("url", url, "its brokers are in no domain; leave --url out, or give --present FILE")
+    return seats_of(domains)
+
+
+async def _status(url: str) -> dict[str, Any]:
+    """What the broker says that has the latest map of those named."""
+    failed: list[str] = []
+    latest: dict[str, Any] = {}
+    for host, port in parse_url(url):
+        try:
+            async with Probe(host, port) as probe:
+                answer = await probe.status(whole=False)
+        except CausewayError as error:
+            failed.append(str(error))
+            continue
+        if not latest or _version(answer) > _version(latest):
+            latest = answer
+    if not latest:
+        raise TransportError(f"no broker answered ({'; '.join(failed)}); is the cluster running?")
+    return latest
+
+
+def _version(answer: dict[str, Any]) -> int:
+    return int(answer.get("causal", {}).get("version", 0))
+
+
+def _check_known(units: tuple[str, ...], seats: Layout, *, seated: bool) -> None:
+    for unit in units:
+        if unit not in seats:
+            what = "seat" if seated else "application"
+            remedy = f"this {what} of the table is in no domain of the present split; give its domains there" + (
+                "" if seated else ", or say in columns from_seat and to_seat which seats applications have"
+            )
+            raise ConfigError("present", unit, remedy)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """A bar for people, if it takes long."""
+    if quiet:
+        yield None
+        return
+    began = time.monotonic()
+    columns = (TextColumn("looking for a better split"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    progress = Progress(*columns, console=notices(), transient=True)
+    task = progress.add_task("", total=1.0)
+
+    def told(done: float) -> None:
+        if not progress.live.is_started:
+            if time.monotonic() - began < QUIET_SECONDS:
+                return
+            progress.start()
+        progress.update(task, completed=done)
+
+    try:
+        yield told
+    finally:
+        if progress.live.is_started:  # stopping what never began prints an empty line
+            progress.stop()
+
+
+# What goes out ------------------------------------------------------------------------------------------------------
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise ConfigError("out", str(path), f"{error.strerror}; give a file that you may write") from error
+
+
+def _show(found: Proposal, written: Path | None) -> None:
+    out = console()
+    out.print(_table(found))
+    if len(found.domains) > SHOWN_DOMAINS_MAX:
+        out.print(f"{len(found.domains) - SHOWN_DOMAINS_MAX} more, all of them with --json or --out FILE")
+    for line in verdict(found):
+        out.print(escape(line), soft_wrap=True)
+    if written is not None:
+        out.print(
+            f"written to {escape(str(written))}; 'causeway up --seats {escape(str(written))}' starts such brokers"
+        )
+
+
+def verdict(found: Proposal) -> list[str]:
+    """What was found, in words."""
+    lines: list[str] = []
+    if found.present_fault:
+        lines.append(f"the present split is not possible: {found.present_fault}")
+    each = f" ({_number(found.cost / found.rate)} per message)" if found.rate else ""
+    if not found.changed:
+        lines.append(f"cost now {_number(found.cost)}{each}; nothing cheaper was found: keep the present split")
+        return lines
+    if found.present_cost is None:
+        lines.append(f"cost {_number(found.cost)}{each}")
+    elif found.cost > 0:
+        times = found.present_cost / found.cost
+        lines.append(
+            f"cost now {_number(found.present_cost)}, then {_number(found.cost)}{each}: {times:.1f} times less"
+        )
+    else:
+        lines.append(f"cost now {_number(found.present_cost)}, then nothing")
+    return lines
+
+
+def _table(found: Proposal) -> Table:
+    title = "proposed domains" if found.changed else "present domains"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("domain", no_wrap=True)
+    for column in ("seats", "messages/s", "cost"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("routers")
+    table.add_column("members")
+    for line in found.domains[:SHOWN_DOMAINS_MAX]:
+        others = [name for name in line.members if name not in line.routers]
+        numbers = (str(len(line.members)), _number(line.rate), _number(line.cost))
+        table.add_row(escape(line.name), *numbers, escape(", ".join(line.routers)), escape(", ".join(others)))
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"

@@ -1,0 +1,131 @@
+"""`causeway why-held`: which batches in causal order wait at a seat, and for what."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from causeway.cli.options import AsJson, Data, Url, resolve_url
+from causeway.cli.output import EXIT_OK, console, print_json
+from causeway.cli.status import ask_all
+from causeway.client.settings import Address
+from causeway.client.url import parse_url
+from causeway.errors import CausewayError, TransportError
+from causeway.local.probe import Probe
+from causeway.types import SECOND, Instant
+
+
+class SeatWaits(msgspec.Struct, kw_only=True):
+    """What waits at one seat."""
+
+    broker: str
+    """Who holds it now."""
+    seat: str
+    """Whose it is."""
+    held: list[dict[str, Any]]
+    """Batches from other seats that came before what they follow; the first ones."""
+    held_count: int
+    """All of them."""
+    held_bytes: int
+    waiting: list[dict[str, Any]]
+    """Applications whose next batch cannot be taken yet."""
+
+
+def why_held(
+    *,
+    url: Url = None,
+    data: Data = None,
+    everywhere: Annotated[bool, typer.Option("--all", help="Ask every broker that can be found.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show, for each seat held by a broker, which batches wait, for which missing predecessor, and since when.
+
+    It asks the first broker of --url that answers, or with --all every broker. A batch waits until everything that
+    came before it in causal order is there. With --json it prints {"seats": each with "broker", "seat", "held" (each
+    "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
+    "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since")}; instants are nanoseconds.
+    """
+    addresses = parse_url(resolve_url(url, data))
+    reports = asyncio.run(ask_all(addresses))[1] if everywhere else [asyncio.run(_first(addresses))]
+    seats = waits(reports)
+    if as_json:
+        print_json({"seats": seats})
+        return EXIT_OK
+    out = console()
+    for seat in seats:
+        for line in explained(seat, time.time_ns()):
+            out.print(escape(line), soft_wrap=True)
+    if not seats:
+        where = "these brokers hold" if everywhere else f"{reports[0].get('broker', 'the broker')} holds"
+        out.print(f"{where} no seat" + ("" if everywhere else "; try --all"))
+    return EXIT_OK
+
+
+async def _first(addresses: Iterable[Address]) -> dict[str, Any]:
+    reasons: list[str] = []
+    for host, port in addresses:
+        try:
+            async with Probe(host, port) as probe:
+                return await probe.status(whole=False)
+        except CausewayError as error:
+            reasons.append(str(error))
+    raise TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
+
+
+def waits(reports: Iterable[Mapping[str, Any]]) -> list[SeatWaits]:
+    """The seats of these brokers, by name; keys that one of another release leaves out count as nothing."""
+    found = [
+        SeatWaits(
+            broker=str(report.get("broker", "?")),
+            seat=str(seat.get("seat", "?")),
+            held=list(seat.get("held", [])),
+            held_count=int(seat.get("held_count", 0)),
+            held_bytes=int(seat.get("held_bytes", 0)),
+            waiting=list(seat.get("waiting", [])),
+        )
+        for report in reports
+        for seat in (report.get("causal") or {}).get("seats", [])
+    ]
+    return sorted(found, key=lambda waits: (waits.seat, waits.broker))
+
+
+def explained(seat: SeatWaits, now: Instant) -> list[str]:
+    """One seat for people: a line for itself, and one for everything that waits there."""
+    holder = "" if seat.broker == seat.seat else f" (held by {seat.broker})"
+    count = seat.held_count + len(seat.waiting)
+    lines = [f"seat {seat.seat}{holder}: " + (f"{count} wait" if count else "nothing waits")]
+    lines += [_held(batch, now) for batch in seat.held]
+    if seat.held_count > len(seat.held):
+        lines.append(f"  and {seat.held_count - len(seat.held)} more")
+    for sender in seat.waiting:
+        why = sender.get("why") or "what it follows"
+        lines.append(f"  {sender.get('source')} from {sender.get('first')} on: waits for {why}{_age(sender, now)}")
+    return lines
+
+
+def _held(batch: Mapping[str, Any], now: Instant) -> str:
+    first, count = int(batch.get("first", 0)), int(batch.get("count", 1))
+    ids = str(first) if count == 1 else f"{first} to {first + count - 1}"
+    to = batch.get("dest") or batch.get("topic")
+    what = f"{batch.get('source')} {ids}" + (f" to {to}" if to else ", a mark")
+    way = f"from {batch.get('from')} in [{batch.get('domain')}]"
+    missing = [_missing(gap) for gap in batch.get("waits_for", [])]
+    reason = f"waits for {', '.join(missing)}" if missing else "is behind another one of the same seat"
+    return f"  {what}, {way}: {reason}{_age(batch, now)}"
+
+
+def _missing(gap: Mapping[str, Any]) -> str:
+    if gap.get("seat") == "?":
+        return "a later map of domains"
+    return f"{gap.get('seat')} up to {gap.get('until')} (has {gap.get('have')})"
+
+
+def _age(entry: Mapping[str, Any], now: Instant) -> str:
+    since = int(entry.get("since", 0))
+    return f", for {max(0, now - since) / SECOND:.1f} s now" if since else ""

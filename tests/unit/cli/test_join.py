@@ -1,0 +1,74 @@
+"""`causeway join`: which broker is asked, and what is said of its answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from causeway.cli import join as join_module
+from causeway.cli.main import main
+from causeway.errors import Code, Refused, TransportError
+from causeway.types import Peer, key_of
+
+URL = "causeway://down:1,up:2,other:3"
+
+
+class ScriptedProbe:
+    """A broker at `up` that joins all domains but one."""
+
+    asked: list[str] = []
+
+    def __init__(self, host: str, port: int, seconds_max: float) -> None:
+        self.host = host
+        self.peer = Peer(key_of(host), host, host, port, 1)
+
+    async def __aenter__(self) -> ScriptedProbe:
+        if self.host == "down":
+            raise TransportError("broker down:1: refused")
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def join(self, domain: str) -> tuple[str, ...]:
+        self.asked.append(f"{self.host} {domain}")
+        if domain == "south":
+            raise Refused(Code.CYCLE, "leave out 'south', or there would be a cycle: up [north] b2 [south] up")
+        return ("north", domain)
+
+
+@pytest.fixture(autouse=True)
+def probes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    ScriptedProbe.asked = []
+    monkeypatch.setattr(join_module, "Probe", ScriptedProbe)
+    return ScriptedProbe.asked
+
+
+def test_first_broker_that_answers_joins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "west", "--url", URL, "--json"]) == 0
+    joined = {"event": "joined", "broker": "up", "domain": "west", "domains": ["north", "west"]}
+    assert json.loads(capsys.readouterr().out) == joined
+    assert ScriptedProbe.asked == ["up west"]
+
+
+def test_people_hear_that_it_is_a_router(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "west", "--url", URL]) == 0
+    assert "up is a router between north, west" in capsys.readouterr().err
+
+
+def test_refusal_names_the_cycle_and_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "south", "--url", URL, "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["code"] == "cycle"
+    assert "up [north] b2 [south] up" in err
+    assert ScriptedProbe.asked == ["up south"], "no other broker is asked: this one was meant"
+
+
+def test_nobody_there_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "west", "--url", "causeway://down:1"]) == 1
+    assert "no broker answered" in capsys.readouterr().err
+
+
+def test_absurd_domain_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "a/b", "--url", URL]) == 2
+    assert "domain='a/b'" in capsys.readouterr().err

@@ -1,0 +1,27 @@
+"""What `causeway up` shows of domains."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from causeway.cli.up import domain_table
+from causeway.local.plan import plan
+from causeway.local.seating import Seating
+
+
+def shown(layout: str | None) -> str:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(domain_table(plan(None, brokers=4, prefix="b", seating=Seating(layout=layout))))
+    return console.export_text()
+
+
+def test_one_domain_is_one_line() -> None:
+    assert shown(None).strip() == "all of them in the domain main"
+
+
+def test_domains_are_shown_with_their_routers() -> None:
+    rows = [line.split() for line in shown("bus").splitlines()]
+    assert ["d1", "b1", "b2"] in rows
+    assert ["backbone", "b1,", "b3"] in rows
