@@ -158,7 +158,15 @@ class SeatedApplication:
         self.following = 1
         self.unanswered: dict[int, tuple[Deposit, bytes]] = {}
 
-    def send(self, body: bytes, *, dest: str = "", topic: str = "", after: tuple[tuple[str, int], ...] = ()) -> int:
+    def send(
+        self,
+        body: bytes,
+        *,
+        dest: str = "",
+        topic: str = "",
+        after: tuple[tuple[str, int], ...] = (),
+        ttl: Duration = 0,
+    ) -> int:
         """To a mailbox, or published; its id."""
         number = self.following
         self.following += 1
@@ -172,7 +180,7 @@ class SeatedApplication:
             number - 1,
             _RELIABLE,
             4,
-            0,
+            ttl,
             self.name.encode(),
             Published(topic) if topic else None,
             0,

@@ -108,7 +108,7 @@ class Senders:
         self.bytes += cost
         if not sender.waiting:
             sender.since = turn.now
-        sender.waiting.append((head, body))
+        sender.waiting.append((head, body, turn.now))
         self._advance(turn, sender)
         return []
 
@@ -161,7 +161,7 @@ class Senders:
     def _advance(self, turn: Turn, sender: Sender) -> None:
         """Give batches of a sender their places, in order, as far as it is known where they go."""
         while sender.waiting:
-            head, body = sender.waiting[0]
+            head, body, arrived = sender.waiting[0]
             causal = head.causal
             assert causal is not None
             to = self._chart.seat_of(turn, causal.dest, self._seat) if causal.dest else ""
@@ -183,12 +183,14 @@ class Senders:
             sender.high = head.first + head.count - 1
             sender.since = sender.used = turn.now
             self.changed[sender.source, sender.incarnation] = sender
+            if head.ttl:
+                head = msgspec.structs.replace(head, ttl=max(1, head.ttl - (turn.now - arrived)))
             self._place(turn, head, body, to)
 
     def _reject_all(self, turn: Turn, sender: Sender, dest: str, to: str) -> None:
         """The first has no way, and what is behind it must not overtake it."""
         detail = f"{dest!r} takes part at the seat of {to!r}; no domains lead there from that of {self._seat!r}"
-        for head, body in sender.waiting:
+        for head, body, _ in sender.waiting:
             self._port.answer(turn, head.origin, rejected(head, Code.NO_ROUTE, detail))
             self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
         sender.waiting.clear()
