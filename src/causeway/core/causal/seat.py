@@ -146,12 +146,6 @@ class Seat:
             for entry, part in self.senders.offer(turn, head, body):
                 self._supply(turn, entry, part)
 
-    def hold_map(self, version: int, position: int, done: Done) -> None:
-        """All that is sent from here goes by this map from now on, whoever holds the seat (we may write)."""
-        self.version = max(version, self.version)
-        self._writes.append(Put(self.key, rows.VERSION, position, rows.encode(self.version)))
-        self._done.append(done)
-
     def on_chart(self, turn: Turn) -> None:
         """The map or a binding is known: what waited for it goes on."""
         self.senders.advance_all(turn)

@@ -6,8 +6,6 @@ Must not know: what a seat decides, how operations are replicated.
 
 from __future__ import annotations
 
-from functools import partial
-
 from causeway.config import BrokerConfig
 from causeway.core.causal.chart import Chart
 from causeway.core.causal.detours import Detours
@@ -126,14 +124,6 @@ class Seats:
                 seat.on_ask_mark(turn, head)
         self._dirty[key] = None
         return True
-
-    def _is_oriented(self, turn: Turn, seat: Seat) -> bool:
-        """Whether our map is good enough for a seat; else it is asked for."""
-        known = seat.name in self._chart.graph.seats
-        if known and self._chart.version >= seat.version:
-            return True
-        self._chart.want(turn, max(self._chart.version + 1, seat.version))
-        return False
 
     def on_chart(self, turn: Turn) -> None:
         """The map, or a binding, came to our ears: what waited for it goes on."""
