@@ -56,6 +56,7 @@ class StaticMap:
 
     def __init__(self, domains: Mapping[str, tuple[str, ...]]) -> None:
         self.version = 1
+        self.confirmed: Instant = 1 << 62
         self.graph = DomainGraph(domains)
         self.numbers = {name: number for number, name in enumerate(domains)}
         self.names = {number: name for name, number in self.numbers.items()}
