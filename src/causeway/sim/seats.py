@@ -154,8 +154,9 @@ class Place:
 class SeatedApplication:
     """Sends through its seat by one ordered stream, and repeats what is not answered."""
 
-    def __init__(self, network: SeatNetwork, name: str, seat: str) -> None:
+    def __init__(self, network: SeatNetwork, name: str, seat: str, *, incarnation: int = 1) -> None:
         self.network, self.name, self.seat = network, name, seat
+        self.incarnation = incarnation
         self.following = 1
         self.unanswered: dict[int, tuple[Deposit, bytes]] = {}
 
@@ -173,7 +174,7 @@ class SeatedApplication:
         self.following += 1
         head = Deposit(
             self.name,
-            1,
+            self.incarnation,
             seat_name(self.seat),
             _ORDERED,
             number,

@@ -206,7 +206,7 @@ class Seats:
                 if seat.is_dirty:
                     self._append(turn, key, seat)
                 if seat.senders.asks:
-                    self._deadlines.set_if_unset(key, turn.now + ASK_AGAIN)
+                    self._deadlines.set_sooner(key, turn.now + ASK_AGAIN)
                 elif seat.void_at:
                     self._deadlines.set_if_unset(key, seat.void_at)
 
