@@ -26,7 +26,7 @@ sizes; one mailbox that stays behind per connection took 22 more."""
 
 @pytest.fixture
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(brokers=1) as running:
+    with LocalCluster(brokers=1, domains=None) as running:
         yield running
 
 

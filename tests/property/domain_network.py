@@ -17,6 +17,7 @@ from causeway.core.causal.clock import Line, MatrixClock, Times
 from causeway.domains import DomainGraph
 from causeway.sim.checkers.causality import Causality
 from causeway.sim.letters import PUBLISHED, Letter
+from causeway.sim.seating import random_tree
 from causeway.types import ServiceClass
 
 TOPIC = "talk"
@@ -174,20 +175,9 @@ class DomainNetwork:
         return 1 + int(DELAY_MAX * self.rng.random() ** 4)
 
 
-def random_tree(rng: random.Random, seats: int) -> dict[str, tuple[str, ...]]:
-    """Domains that share at most one seat and close no cycle."""
-    found: dict[str, list[str]] = {"s0": ["d0"]}
-    domains = 1
-    while len(found) < seats:
-        name = f"s{len(found)}"
-        if rng.random() < 0.3:
-            router = rng.choice(list(found))
-            found[router].append(f"d{domains}")
-            found[name] = [f"d{domains}"]
-            domains += 1
-        else:
-            found[name] = [f"d{rng.randrange(domains)}"]
-    return {name: tuple(inside) for name, inside in found.items()}
+def tree_of(rng: random.Random, seats: int) -> dict[str, tuple[str, ...]]:
+    """A random tree, of about three seats per domain."""
+    return random_tree(rng, [f"s{number}" for number in range(seats)], max(1, seats // 3))
 
 
 def chatter(network: DomainNetwork, *, letters: int, broadcasts: float, answers: float = 0.4) -> None:

@@ -10,13 +10,13 @@ from causeway.core.causal.clock import MatrixClock
 from causeway.domains import DomainGraph
 from causeway.sim.checkers.base import Wrong
 from causeway.sim.letters import Letter
-from tests.property.domain_network import SLOW, DomainNetwork, chatter, random_tree
+from tests.property.domain_network import SLOW, DomainNetwork, chatter, tree_of
 
 
 @pytest.mark.parametrize(("seed", "seats"), [(seed, seats) for seats in (2, 5, 12, 30) for seed in range(4)])
 def test_a_tree_of_domains_keeps_causal_order(seed: int, seats: int) -> None:
     rng = random.Random(f"{seed}/{seats}")
-    network = DomainNetwork(random_tree(rng, seats), rng)
+    network = DomainNetwork(tree_of(rng, seats), rng)
     assert network.graph.find_cycle() is None
     chatter(network, letters=400, broadcasts=0.2)
     network.run()
@@ -25,7 +25,7 @@ def test_a_tree_of_domains_keeps_causal_order(seed: int, seats: int) -> None:
 
 def test_a_tree_of_sixty_seats_keeps_causal_order() -> None:
     rng = random.Random(60)
-    network = DomainNetwork(random_tree(rng, 60), rng)
+    network = DomainNetwork(tree_of(rng, 60), rng)
     chatter(network, letters=1_000, broadcasts=0.1)
     network.run()
     assert network.held_back > 100
@@ -135,7 +135,7 @@ def test_a_clock_that_does_wrong_is_found(kind: type[MatrixClock]) -> None:
     verdicts = []
     for seed in range(10):
         rng = random.Random(seed)
-        network = DomainNetwork(random_tree(rng, 8), rng, make_clock=kind)
+        network = DomainNetwork(tree_of(rng, 8), rng, make_clock=kind)
         chatter(network, letters=400, broadcasts=0.3, answers=1.0)
         verdicts.append(verdict(network))
     assert any("which happened before it" in found for found in verdicts)

@@ -18,7 +18,7 @@ from causeway.sim.checkers.causality import Causality
 from causeway.sim.letters import PUBLISHED, Letter
 from causeway.sim.seats import Got, SeatedApplication, SeatNetwork, SeatWeather
 from causeway.types import MILLISECOND, SECOND, ServiceClass
-from tests.property.domain_network import random_tree
+from tests.property.domain_network import tree_of
 
 TOPIC = "talk"
 ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -72,7 +72,7 @@ class Talk:
 
 def talk(seed: int, seats: int, crashes: int, weather: SeatWeather, letters: int = 150) -> SeatNetwork:
     rng = random.Random(f"{seed}/{seats}")
-    network = SeatNetwork(random_tree(rng, seats), seed, weather)
+    network = SeatNetwork(tree_of(rng, seats), seed, weather)
     conversation = Talk(network, letters)
     for _ in range(letters // 2):
         network.after(rng.randint(0, 2 * SECOND), lambda: conversation.write(rng.choice(conversation.apps)))
@@ -102,6 +102,14 @@ def test_order_holds_among_sixty_seats(seed: int) -> None:
     weather = SeatWeather(delay=(MILLISECOND, 200 * MILLISECOND), doubled=0.1, lost=0.02)
     network = talk(seed, 60, 40, weather, letters=200)
     assert sum(place.seat.held.most for place in network.places.values()) > 50, "nothing was ever early"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_seat_without_room_to_hold_back_takes_what_the_others_wait_for(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.core.causal.holdback.HELD_BYTES_PER_SEAT_MAX", 1)
+    talk(seed, 6, 2, SeatWeather(delay=(MILLISECOND, 500 * MILLISECOND)))
 
 
 # Void -----------------------------------------------------------------------------------------------------------
@@ -167,3 +175,20 @@ def test_stamping_receivers_one_by_one_would_be_found(monkeypatch: pytest.Monkey
     with pytest.raises(Wrong, match="which happened before it"):
         for seed in range(60):
             talk(seed, 8, 0, weather)
+
+
+# No way ---------------------------------------------------------------------------------------------------------
+def test_no_way_is_told_only_when_the_map_is_the_latest() -> None:
+    network = SeatNetwork({"p": ("north",), "q": ("south",)}, 1, SeatWeather((MILLISECOND, MILLISECOND), (0, 0)))
+    network.map.confirmed = 0
+    anna, _ = network.application("anna", "p"), network.application("ben", "q")
+    heard: list[Message] = []
+    anna.answered = heard.append  # type: ignore[method-assign, assignment]
+    anna.send(b"", dest="ben")
+    network.run(network.now + SECOND)
+    assert heard == []
+    assert "a map with a way" in network.places["p"].seat.senders.listing()[0]["why"]  # type: ignore[operator]
+    network.map.confirmed = network.now
+    network.places["p"].act(network.places["p"].seat.on_chart)
+    network.run(network.now + SECOND)
+    assert [answer.code for answer in heard if isinstance(answer, Rejected)][:1] == [Code.NO_ROUTE]

@@ -1,20 +1,18 @@
 """Causal order across whole brokers: random trees of domains, random talk, and everything that can break meanwhile.
 
-The checker computes what happened before what from what applications did and saw; it knows no clock. The same checker
-finds what a cycle of domains does, when nobody refuses it.
+The checker computes what happened before what from what applications did and saw; it knows no clock.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from causeway.domains import DomainGraph
 from causeway.sim.faults import options_calm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
 from causeway.types import MILLISECOND, SECOND
 
-TALK = {"workloads": ["causal"], "clients": 4, "rate": 12.0, "burst": 2, "safety": 6 * SECOND}
+TALK = {"workloads": ["causal"], "clients": 4, "rate": 6.0, "burst": 2, "safety": 6 * SECOND}
 TROUBLE: dict[str, dict[str, object]] = {
     "none": {},
     "crashes": {"crashes": 30.0, "crash_group_max": 2, "down_max": 3 * SECOND},
@@ -40,38 +38,9 @@ def test_causal_order_holds(seed: int, trouble: str) -> None:
     assert verdict.observations["delivered"] > 200
 
 
-@pytest.mark.parametrize(("brokers", "domains"), [(3, 1), (12, 8), (24, 6)])
+@pytest.mark.parametrize(("brokers", "domains"), [(3, 1), (12, 8)])
 def test_causal_order_holds_in_trees_of_any_size(brokers: int, domains: int) -> None:
     verdict = talk(
         brokers, brokers=brokers, domains=domains, clients=brokers // 2, crashes=20.0, jitter=5 * MILLISECOND
     )
     assert verdict.ok, verdict.failure_line()
-
-
-@pytest.mark.slow
-def test_causal_order_holds_among_sixty_brokers() -> None:
-    verdict = talk(60, brokers=60, domains=12, clients=10, rate=4.0, safety=4 * SECOND, crashes=30.0)
-    assert verdict.ok, verdict.failure_line()
-
-
-# A cycle --------------------------------------------------------------------------------------------------------
-def ring(brokers: int) -> dict[str, tuple[str, ...]]:
-    """Each broker shares a domain with the next, the last one with the first."""
-    return {f"broker-{at}": (f"d{at}", f"d{(at + 1) % brokers}") for at in range(brokers)}
-
-
-def test_a_cycle_of_domains_that_nobody_refused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DomainGraph, "cycle_with", lambda self, seat, domains: None)
-    monkeypatch.setattr("causeway.sim.workloads.causal.PUBLISHED_SHARE", 0.0)  # it would go round for ever
-    found = []
-    for seed in range(6):
-        options = options_calm(
-            seed, **{**TALK, "brokers": 5, "clients": 5, "rate": 40.0, "burst": 1, "jitter": 60 * MILLISECOND}
-        )
-        run = SimRun(options)
-        run.cluster.seating = ring(5)
-        found.append(run.run())
-        if "which happened before it" in found[-1].evidence:
-            break
-    assert found[-1].evidence.startswith("Causality: "), [verdict.failure_line() for verdict in found]
-    assert " got " in found[-1].evidence

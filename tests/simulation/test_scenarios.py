@@ -5,9 +5,10 @@ The swarm finds what nobody thought of; these say what everybody should be able 
 
 from __future__ import annotations
 
-from causeway.sim.application import Application, Held
+from causeway.sim.application import Application
 from causeway.sim.cluster import Broker
 from causeway.sim.faults import options_calm
+from causeway.sim.held import Held
 from causeway.sim.letters import Letter
 from causeway.sim.run import SimRun
 from causeway.types import SECOND, ServiceClass

@@ -19,7 +19,7 @@ RATCHET: dict[str, int] = {}
 RATCHET_SLACK = 10
 """Lines a file may be below its entry before the entry has to follow."""
 
-DETERMINISTIC = ("core", "domains", "selectors", "sim", "topics", "wire")
+DETERMINISTIC = ("core", "domains", "evaluate", "selectors", "sim", "topics", "wire")
 """Packages in which the order of a set would leak into a trace; and client/session.py, which the simulator runs."""
 
 

@@ -65,6 +65,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
+    "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
 """Every command with its examples; command `x-y` is the function `x_y` in `causeway.cli.x_y`."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from causeway.client.batches import SentBatch, Ticket
 from causeway.client.inquiries import BrowseInquiry, EndInquiry, Inquiry
-from causeway.client.lots import Lot
 from causeway.client.message import Delivery
 from causeway.client.outcomes import (
     ConsumerAttached,
@@ -28,6 +27,7 @@ from causeway.client.outcomes import (
 from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
+from causeway.client.subscriptions import topics_interest
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Interest, Settle
 from causeway.errors import Refused
@@ -36,6 +36,7 @@ from causeway.sim.checkers.panel import Panel
 from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
+from causeway.sim.held import Held
 from causeway.sim.letters import PUBLISHED, Letter, letter_of
 from causeway.sim.world import Process
 from causeway.types import SECOND, VOLATILE_FROM, Flag, ServiceClass
@@ -61,26 +62,6 @@ class DeedEnd(enum.Enum):
 
 
 DEED_ENDS = {True: DeedEnd.COMMITTED, False: DeedEnd.ABORTED, None: DeedEnd.UNKNOWN}
-
-
-class Held:
-    """A letter in the application's hands."""
-
-    __slots__ = ("application", "consumer", "index", "letter", "life", "lot", "mailbox")
-
-    def __init__(self, application: Application, consumer: MailReader, lot: Lot, index: int, letter: Letter) -> None:
-        self.application = application
-        self.consumer = consumer
-        self.lot = lot
-        self.index = index
-        self.letter = letter
-        self.mailbox = lot.mailbox
-        self.life = application.life
-
-    @property
-    def number(self) -> int:
-        """Its number in the mailbox."""
-        return self.lot.seq + self.index
 
 
 class Application:
@@ -119,6 +100,8 @@ class Application:
         self._consumers: dict[int, MailReader] = {}
         self._subscribed: dict[str, MailReader] = {}
         """The reader of each subscription that is not to end."""
+        self._wanting: dict[str, MailReader] = {}
+        """The reader of each mailbox with topics."""
 
     @property
     def reader(self) -> Reader:
@@ -164,6 +147,7 @@ class Application:
             self.panel.look_ended(viewing, None)
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers, self._subscribed = {}, {}, {}, {}, {}
+        self._wanting = {}
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -174,8 +158,9 @@ class Application:
         session = self.session
         assert session is not None
         letter = self._letter(dest, service)
+        how: dict[str, Any] = {"reliable": reliable, "causal": letter.causal, **options}
         try:
-            ticket = session.send(dest, letter.payload(size), service=service, reliable=reliable, **options)  # type: ignore[arg-type]
+            ticket = session.send(dest, letter.payload(size), service=service, **how)
         except Refused:
             return None
         self._note_sent(letter, ticket)
@@ -188,6 +173,7 @@ class Application:
         letter = self._letter(PUBLISHED + topic, service)
         headers = {COLOUR: letter.colour} if letter.colour else None
         how: dict[str, Any] = {"published": True, "headers": headers, "retain": letter.retained, **options}
+        how["causal"] = letter.causal
         try:
             ticket = session.send(topic, letter.payload(size), service=service, **how)
         except Refused:
@@ -210,6 +196,15 @@ class Application:
         assert self.session is not None
         consumer = self.session.attach(mailbox, credit)
         self._consumers[consumer.number] = consumer
+        self.process.poke()
+
+    def read_with_topics(self, mailbox: str, pattern: str, credit: int) -> None:
+        """Attach the one consumer of a mailbox that also gets, in causal order, what is published on topics."""
+        assert self.session is not None
+        interest, seat_of = topics_interest(mailbox, self.name, pattern)
+        consumer = self.session.attach(mailbox, credit, exclusive=True, interest=interest, seat_of=seat_of)
+        self._consumers[consumer.number] = self._wanting[mailbox] = consumer
+        self.panel.topics_wanted(mailbox, [pattern])
         self.process.poke()
 
     def subscribe(self, mailbox: str, wish: Wish, credit: int) -> None:
@@ -336,6 +331,8 @@ class Application:
                 case ConsumerAttached():
                     if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_begun(outcome.consumer.mailbox)
+                    elif outcome.consumer in self._wanting.values():
+                        self.panel.topics_begun(outcome.consumer.mailbox)
                 case ConsumerRefused():
                     if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_refused(outcome.consumer.mailbox, str(outcome.consumer.error))

@@ -16,6 +16,7 @@ from causeway.core.machine import Machine
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk, RottingStore
 from causeway.sim.faults import Addresses, Options, stream
+from causeway.sim.seating import random_tree, seat_for_newcomer
 from causeway.sim.world import Process, World
 from causeway.store.memory import MemoryStore
 from causeway.types import Peer, key_of
@@ -80,6 +81,9 @@ class Cluster:
         self.brokers: list[Broker] = []
         self.refounds = False
         """The first broker is told to found at every start, as by a supervisor: its seeds must keep it from that."""
+        self._places = stream(options.seed, "seating")
+        self.seating = random_tree(self._places, [f"broker-{n}" for n in range(options.brokers)], options.seated)
+        """Domains by broker, each of its lives."""
         self._clocks = stream(options.seed, "clocks")
         self._stores = stream(options.seed, "stores")
 
@@ -87,6 +91,8 @@ class Cluster:
         """A broker that was never started."""
         index = len(self.brokers)
         name = f"broker-{index}"
+        if name not in self.seating:
+            self.seating[name] = seat_for_newcomer(self._places, self.seating)
         process = self.world.process(name, (f"10.0.0.{index}", PORT))
         process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
         broker = Broker(process, name)
@@ -112,7 +118,9 @@ class Cluster:
         assert address is not None
         # Only the first storage of the first broker may begin a cluster: after its loss the cluster is elsewhere.
         founder = broker is self.brokers[0] and (broker.storages == 1 or self.refounds)
-        config = options.broker_config(broker.name, address, seeds=self.seeds(broker), founder=founder)
+        config = options.broker_config(
+            broker.name, address, seeds=self.seeds(broker), founder=founder, domains=self.seating[broker.name]
+        )
         me = Peer(broker.id, broker.name, address[0], address[1], broker.store.id)
         broker.joined = True
         broker.leaving = False

@@ -56,6 +56,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     stored_bytes_max: int = 1 << 30
     capability: int = 1000
     """A small one makes every connection weigh, so that clients that roam do it often."""
+    domains: int = 3
+    """A random tree of so many; only where letters are sent in causal order does anybody sit in them."""
+    paths: int = 1
     client_roams: bool = False
     """Clients look for a better broker all the time. Off where a test wants every client to stay where it is."""
     # The world
@@ -107,7 +110,20 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How long a sender waits before it gives up; the letter's fate is then unknown."""
     credit: int = 16
 
-    def broker_config(self, name: str, address: tuple[str, int], *, seeds: Addresses, founder: bool) -> BrokerConfig:
+    @property
+    def seated(self) -> int:
+        """Domains that somebody sits in."""
+        return self.domains if "causal" in self.workloads else 0
+
+    def broker_config(
+        self,
+        name: str,
+        address: tuple[str, int],
+        *,
+        seeds: Addresses,
+        founder: bool,
+        domains: tuple[str, ...] = (),
+    ) -> BrokerConfig:
         """The settings of one broker."""
         return BrokerConfig(
             name=name,
@@ -115,6 +131,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             port=address[1],
             seeds=seeds,
             founder=founder,
+            domains=domains,
+            paths=self.paths,
             durability=self.durability,
             copies=self.copies,
             root_copies=self.root_copies,
@@ -146,7 +164,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return [f"{field}={getattr(self, field)!r}" for field in self.__struct_fields__]
 
 
-WORKLOADS = ("transactional", "recoverable", "express", "offline", "queue", "transfer", "browsing", "topics")
+WORKLOADS = ("transactional", "recoverable", "express", "offline", "queue", "transfer", "browsing", "topics", "causal")
 """What can be mixed; see `workloads`."""
 
 
@@ -223,6 +241,8 @@ RANGES: dict[str, Draw] = {
     "stored_bytes_max": among(1 << 30, 1 << 30, 1 << 30, 1 << 17),
     "capability": among(1000, 20),
     "client_roams": odds(0.5),
+    "domains": among(1, 2, 2, 3, 3, 4, 6),
+    "paths": among(1, 1, 2, 3),
     # The world
     "safety": lambda rng: rng.randint(5, 20) * SECOND,
     "latency": spread(50, 20_000, MICROSECOND),

@@ -15,7 +15,7 @@ from causeway.client.settings import SessionConfig
 from causeway.core.mail.deadletters import dead_letter_name
 from causeway.core.messages import Message, Settle
 from causeway.core.node import Node
-from causeway.sim.application import Application, Held, MakeSession
+from causeway.sim.application import Application, MakeSession
 from causeway.sim.checkers.base import Wrong
 from causeway.sim.checkers.convergence import Convergence
 from causeway.sim.checkers.owner import SingleOwner
@@ -23,6 +23,7 @@ from causeway.sim.checkers.panel import Panel
 from causeway.sim.cluster import Broker, Cluster, MakeBroker
 from causeway.sim.disk import Disk, RottingStore
 from causeway.sim.faults import Options, stream
+from causeway.sim.held import Held
 from causeway.sim.journal import Journal
 from causeway.sim.nemesis import Nemesis
 from causeway.sim.network import Network

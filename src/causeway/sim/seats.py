@@ -56,6 +56,7 @@ class StaticMap:
 
     def __init__(self, domains: Mapping[str, tuple[str, ...]]) -> None:
         self.version = 1
+        self.confirmed: Instant = 1 << 62
         self.graph = DomainGraph(domains)
         self.numbers = {name: number for number, name in enumerate(domains)}
         self.names = {number: name for name, number in self.numbers.items()}
@@ -76,6 +77,8 @@ class Place:
         self.name = name
         self.me: bytes = seat_name(name).encode()
         self.rows: dict[bytes, Row] = {}
+        self.written_bytes = 0
+        """Keys and values of rows, ever: what one copy of this seat has cost its disk."""
         self.copies: dict[tuple[str, int], tuple[Deposit, bytes]] = {}
         """Sent and not answered."""
         self.life = 0
@@ -135,6 +138,7 @@ class Place:
                 self.rows.pop(write.start, None)
             else:
                 self.rows[write.key] = Row(write.key, write.seq, write.value)
+                self.written_bytes += len(write.key) + len(write.value)
 
     def crash(self) -> None:
         """Memory is gone; of what was on its way to the disk a part may be there. Another holder goes on at once."""

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.sim.application import Application, DeedEnd, Held
+from causeway.sim.application import Application, DeedEnd
 from causeway.sim.checkers.base import Deed
 from causeway.sim.faults import options_calm
+from causeway.sim.held import Held
 from causeway.sim.letters import Letter
 from causeway.sim.run import SimRun
 from causeway.types import SECOND, ServiceClass

@@ -42,10 +42,6 @@ class HoldBack:
         self.most = 0
         """The greatest number of batches ever held at once."""
 
-    def holds(self, domain: str, sender: str) -> bool:
-        """Whether batches of this sender wait."""
-        return (domain, sender) in self._held
-
     def keep(self, domain: str, sender: str, head: Deposit, body: bytes, now: Instant) -> bool:
         """Hold a batch; False when it is held already, or there is no room (its sender sends it again)."""
         waiting = self._held.setdefault((domain, sender), {})

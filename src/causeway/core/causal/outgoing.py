@@ -1,6 +1,6 @@
 """What leaves a seat: to other seats in any order, to each mailbox in the order of the seat's numbers.
 
-Owns: what is on its way to whom, registrations of subscriptions. Must not know: clocks, rows, when a batch is safe.
+Owns: what is on its way to whom. Must not know: clocks, rows, when a batch is safe.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import Protocol
 import msgspec
 
 from causeway.core.causal.entry import Entry, Way
+from causeway.core.causal.subscribers import Subscribers
 from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
-from causeway.core.topics.item import Registration
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
-from causeway.topics import TopicIndex
-from causeway.types import Flag, ServiceClass
+from causeway.types import Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -33,6 +32,8 @@ class SeatMap(Protocol):
     numbers: dict[str, int]
     """Row and column of each seat in clocks."""
     names: dict[int, str]
+    confirmed: Instant
+    """The map was the latest one then."""
 
     def seat_of(self, turn: Turn, name: str, hint: str) -> str | None:
         """The seat that a mailbox is bound to, `hint` if to none yet; None while nobody has answered."""
@@ -62,7 +63,7 @@ class SeatPort(Protocol):
 class Outgoing:
     """All that one seat has on its way."""
 
-    def __init__(self, group: str, born: int, port: SeatPort) -> None:
+    def __init__(self, group: str, born: int, port: SeatPort, subscribers: Subscribers) -> None:
         self._group = group
         self._born = born
         """Stands for this seat's life in the streams to mailboxes."""
@@ -73,24 +74,7 @@ class Outgoing:
         """On their way, by destination and first id."""
         self._last: dict[str, int] = {}
         """The last number sent to a mailbox in our time."""
-        self.registrations: dict[str, Registration] = {}
-        self._index = TopicIndex()
-
-    # Registrations ---------------------------------------------------------------------------------------------
-    def register(self, registration: Registration) -> None:
-        """Hand on to a subscription from now on, instead of what it wanted before."""
-        self.unregister(registration.mailbox)
-        self.registrations[registration.mailbox] = registration
-        self._index.add(registration.interest.pattern, registration.mailbox)
-
-    def unregister(self, mailbox: str) -> None:
-        known = self.registrations.pop(mailbox, None)
-        if known is not None:
-            self._index.remove(known.interest.pattern, mailbox)
-
-    def subscribers(self, topic: str) -> list[str]:
-        """Mailboxes that want a topic."""
-        return self._index.match(topic) if self.registrations else []
+        self._subscribers = subscribers
 
     # Sending ---------------------------------------------------------------------------------------------------
     def expect(self, entry: Entry) -> None:
@@ -155,7 +139,7 @@ class Outgoing:
         if entry.void:
             return False
         if row.published.topic:
-            registration = self.registrations.get(mailbox)
+            registration = self._subscribers.all.get(mailbox)
             if registration is None:
                 return False  # it has ended since
             runs, body, count = picked(registration, entry.batch())

@@ -145,8 +145,7 @@ class Registrar:
             case TakeSeat():
                 self._take(turn, head)
             case AskDomains():
-                if head.version < self._told.version or not head.version:
-                    self._courier.answer(turn, head.origin, self._told)
+                self._courier.answer(turn, head.origin, self._told)
             case DomainsHeld():
                 self._on_held(turn, head)
             case Bind():

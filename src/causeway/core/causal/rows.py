@@ -21,7 +21,6 @@ META: Final = b"m"
 TIMES: Final = b"t"
 LINE: Final = b"c"
 ENTRY: Final = b"e"
-VERSION: Final = b"v"
 APPLICATION: Final = b"p"
 """Not `a`: a group's owner is given what lies behind the bulk (`b`), and the bulk."""
 
@@ -35,6 +34,8 @@ class SeatMeta(msgspec.Struct, frozen=True, array_like=True):
     """Its row and column in clocks."""
     following: int
     """The number that the next message gets."""
+    version: int = 0
+    """Of the map that it goes by: a new holder must know as much before it sends."""
 
 
 encode = msgspec.msgpack.encode
@@ -43,7 +44,6 @@ _times = msgspec.msgpack.Decoder(Times)
 _line = msgspec.msgpack.Decoder(Line)
 _entry = msgspec.msgpack.Decoder(EntryRow)
 _application = msgspec.msgpack.Decoder(ApplicationRow)
-_version = msgspec.msgpack.Decoder(int)
 
 
 def times_key(domain: str) -> bytes:
@@ -71,8 +71,6 @@ class SeatRows:
     """Everything a seat's group remembers."""
 
     meta: SeatMeta | None = None
-    version: int = 0
-    """Of the map that its holders have said they go by."""
     clocks: dict[str, MatrixClock] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     applications: list[ApplicationRow] = field(default_factory=list)
@@ -96,8 +94,6 @@ def read(rows: Iterable[Row]) -> SeatRows:
         kind = row.key[:1]
         if kind == META:
             found.meta = _decoded(_meta, row)
-        elif kind == VERSION:
-            found.version = _decoded(_version, row) or 0
         elif kind == TIMES and (time := _decoded(_times, row)) is not None:
             times[row.key[1:].decode()] = time
         elif kind == LINE and (line := _decoded(_line, row)) is not None:

@@ -19,15 +19,12 @@ from causeway.core.causal.entry import MARK_BODY, Done, Entry, EntryRow, Origin,
 from causeway.core.causal.holdback import HoldBack
 from causeway.core.causal.outgoing import Outgoing, SeatMap, SeatPort
 from causeway.core.causal.senders import Senders
+from causeway.core.causal.subscribers import Subscribers
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register, Registered
-from causeway.core.topics.item import Registration
-from causeway.core.topics.rows import RegistrationRow, registration_key
-from causeway.errors import Code
-from causeway.names import is_seat, may_end, seat_name
+from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register
+from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.topics.limits import REGISTRATIONS_PER_ITEM_MAX
 from causeway.trace import Step
 from causeway.types import SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
 from causeway.wire.body import join
@@ -51,10 +48,13 @@ class Seat:
         self.number = -1
         self.following = 1
         """The number that the next message gets."""
-        self.version = 0
-        """Whoever holds the seat goes by this map, or a later one: others count on it."""
+        self._version = 0
+        """Of the map that we have said we go by."""
+        self._promised = False
+        """Whether that is new since rows were last written."""
         self.clocks: dict[str, MatrixClock] = {}
-        self.out = Outgoing(self.group, born, port)
+        self.subscribers = Subscribers(name, self.key)
+        self.out = Outgoing(self.group, born, port, self.subscribers)
         self.held = HoldBack()
         self.entries: dict[int, Entry] = {}
         """By number."""
@@ -76,13 +76,10 @@ class Seat:
         """Take the seat up where its former holder left it."""
         found = rows.read(stored)
         if found.meta is not None:
-            self.number, self.following = found.meta.number, found.meta.following
-        self.version, self.clocks = found.version, found.clocks
+            self.number, self.following, self._version = found.meta.number, found.meta.following, found.meta.version
+        self.clocks = found.clocks
         self.senders.restore(found.applications)
-        for mailbox, registered in found.registrations:
-            self.out.register(
-                Registration(mailbox, registered.version, registered.interest, registered.since, greeted=True)
-            )
+        self.subscribers.restore(found.registrations)
         for entry in found.entries:
             entry.safe = True
             self._remember(entry)
@@ -114,8 +111,9 @@ class Seat:
                 writes.append(Put(self.key, rows.line_key(domain, line.row), position, rows.encode(line)))
             if lines:
                 writes.append(Put(self.key, rows.times_key(domain), position, rows.encode(clock.times())))
-        if new:
-            meta = rows.SeatMeta(self.number, self.following)
+        if new or self._promised:
+            self._promised = False
+            meta = rows.SeatMeta(self.number, self.following, self._version)
             writes.append(Put(self.key, rows.META, position, rows.encode(meta)))
         return writes, SeatDecision(new, arrived, done)
 
@@ -148,12 +146,6 @@ class Seat:
             for entry, part in self.senders.offer(turn, head, body):
                 self._supply(turn, entry, part)
 
-    def hold_map(self, version: int, position: int, done: Done) -> None:
-        """All that is sent from here goes by this map from now on, whoever holds the seat (we may write)."""
-        self.version = max(version, self.version)
-        self._writes.append(Put(self.key, rows.VERSION, position, rows.encode(self.version)))
-        self._done.append(done)
-
     def on_chart(self, turn: Turn) -> None:
         """The map or a binding is known: what waited for it goes on."""
         self.senders.advance_all(turn)
@@ -183,13 +175,13 @@ class Seat:
         if last <= have:
             self._known_batch(turn, head, body, (domain, sender, 0, head.first))
         elif head.first > have:
-            missing = () if self.held.holds(domain, sender) else self.missing(domain, sender, head)
-            if self.held.holds(domain, sender) or missing:
-                if missing and missing[0].sender < 0:
+            # Never because others of its sender are held: it may be the one they wait for, and there may be no room.
+            missing = self.missing(domain, sender, head)
+            if missing:
+                if missing[0].sender < 0:
                     self.chart.want(turn, self.chart.version + 1)
                 if self.held.keep(domain, sender, head, body, turn.now):
-                    self._tracer.deposit(turn, Step.HELD, head, self._described(missing))
-                    self._release(turn, domain)
+                    self._tracer.deposit(turn, Step.HELD, head, self._described(missing[0]))
                 return
             self._let_through(turn, head, body, clock, turn.now)
             if self.held.count:
@@ -217,10 +209,7 @@ class Seat:
             return [Predecessor(-1, 0, 0)]  # a later map than ours says where it goes
         return clock.missing(number, head.first, causal.stamp)
 
-    def _described(self, missing: Sequence[Predecessor]) -> str:
-        if not missing:
-            return "behind another one of the same seat"
-        first = missing[0]
+    def _described(self, first: Predecessor) -> str:
         name = self.chart.names.get(first.sender, "?")
         return f"waits for {first.until} of {name}, has {first.have}" if first.sender >= 0 else "waits for a map"
 
@@ -255,7 +244,7 @@ class Seat:
         mailboxes: tuple[str, ...] = ()
         if was.topic:
             if not causal.void:
-                mailboxes = tuple(self.out.subscribers(was.topic))
+                mailboxes = self.subscribers.wanting(was.topic)
             for domain in self.chart.graph.seats.get(self.name, ()):
                 others = self.chart.graph.neighbours(self.name, domain) if domain != origin[0] else ()
                 if others:
@@ -335,8 +324,7 @@ class Seat:
 
     def on_gone(self, turn: Turn, mailbox: str) -> None:
         """A mailbox has ended."""
-        if mailbox in self.out.registrations:
-            self._unregister(mailbox)
+        self._writes += self.subscribers.remove(mailbox)
         self._arrived += self.out.gone(turn, mailbox)
 
     # Void ------------------------------------------------------------------------------------------------------
@@ -354,6 +342,18 @@ class Seat:
         self._fill(entry, join([b""] * entry.row.count))
         entry.safe = False
         self._new.append(entry)
+
+    # The map ---------------------------------------------------------------------------------------------------
+    @property
+    def is_ready(self) -> bool:
+        """Whether the map known here has this seat, and is as late as the one it was said to go by."""
+        return self.name in self.chart.graph.seats and self.chart.version >= self._version
+
+    def go_by(self, version: int, done: Done) -> None:
+        """What is sent from here goes by this map, whoever holds the seat; `done` when that is safe (we may write)."""
+        self._promised = self._promised or version > self._version
+        self._version = max(version, self._version)
+        self._done.append(done)
 
     # Marks and registrations -----------------------------------------------------------------------------------
     def on_ask_mark(self, turn: Turn, head: AskMark) -> None:
@@ -373,25 +373,6 @@ class Seat:
 
     def register(self, turn: Turn, head: Register, position: int) -> None:
         """A subscription says what it wants of what is published in causal order (we may write)."""
-        known = self.out.registrations.get(head.mailbox)
-        if head.interest is None:
-            if known is not None and known.version <= head.version:
-                self._unregister(head.mailbox)
-                if may_end(head.mailbox):  # others stay, and what was sent to them must arrive
-                    self._arrived += self.out.gone(turn, head.mailbox)
-        elif known is None or known.version < head.version:
-            if known is None and len(self.out.registrations) >= REGISTRATIONS_PER_ITEM_MAX:
-                detail = f"the seat of {self.name!r} has {REGISTRATIONS_PER_ITEM_MAX} subscriptions, its limit"
-                refusal = Registered(head.item, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
-                self._port.answer(turn, head.origin, refusal)
-                return
-            fresh = Registration(head.mailbox, head.version, head.interest, self.following, greeted=True)
-            self.out.register(fresh)
-            row = RegistrationRow(head.version, head.interest, self.following, True)
-            self._writes.append(Put(self.key, registration_key(head.mailbox), position, rows.encode(row)))
-        answer = Registered(head.item, head.mailbox, head.version, self.following, "")
+        writes, answer = self.subscribers.register(head, self.following, position)
+        self._writes += writes
         self._done.append(lambda turn: self._port.answer(turn, head.origin, answer))
-
-    def _unregister(self, mailbox: str) -> None:
-        self.out.unregister(mailbox)
-        self._writes.append(Delete(self.key, registration_key(mailbox)))

@@ -6,8 +6,6 @@ Must not know: what a seat decides, how operations are replicated.
 
 from __future__ import annotations
 
-from functools import partial
-
 from causeway.config import BrokerConfig
 from causeway.core.causal.chart import Chart
 from causeway.core.causal.detours import Detours
@@ -71,12 +69,13 @@ class Seats:
         self._early[event.group] = {}
         seat.restore(turn, event.rows)
         self._dirty[event.group] = None
-        self._is_oriented(turn, seat)
+        if not seat.is_ready:
+            self._chart.want(turn, self._chart.version + 1)
 
     def resume(self, turn: Turn, group: Key) -> None:
         """A new epoch, still ours: what was heard while we could not write counts now."""
         seat = self.all.get(group)
-        if seat is not None and self._groups.serving(group) and self._is_oriented(turn, seat):
+        if seat is not None and self._groups.serving(group) and seat.is_ready:
             seat.on_chart(turn)
         self._dirty[group] = None
 
@@ -109,13 +108,12 @@ class Seats:
         if isinstance(head, Domains):
             self._chart.learn(turn, head)
             held = DomainsHeld(head.seat, self._chart.version)
-            # Not before the next holder would know it too: it may have an older map.
-            say = partial(self._desk.courier.post, mailbox=MAP_NAME, head=held)
-            seat.hold_map(held.version, self._groups.position(key), say)
+            seat.go_by(held.version, lambda turn: self._desk.courier.post(turn, MAP_NAME, held))
             self._dirty[key] = None
             self.on_chart(turn)
             return True
-        if not self._is_oriented(turn, seat):
+        if not seat.is_ready:
+            self._chart.want(turn, self._chart.version + 1)
             return False
         match head:
             case Deposit():
@@ -127,18 +125,10 @@ class Seats:
         self._dirty[key] = None
         return True
 
-    def _is_oriented(self, turn: Turn, seat: Seat) -> bool:
-        """Whether our map is good enough for a seat; else it is asked for."""
-        known = seat.name in self._chart.graph.seats
-        if known and self._chart.version >= seat.version:
-            return True
-        self._chart.want(turn, max(self._chart.version + 1, seat.version))
-        return False
-
     def on_chart(self, turn: Turn) -> None:
         """The map, or a binding, came to our ears: what waited for it goes on."""
         for key, seat in self.all.items():
-            if self._groups.serving(key) and self._is_oriented(turn, seat):
+            if self._groups.serving(key) and seat.is_ready:
                 seat.on_chart(turn)
                 self._dirty[key] = None
 
@@ -159,7 +149,7 @@ class Seats:
     def relay(self, turn: Turn, peer: Peer, head: Relayed, body: bytes) -> None:
         """A second way leads over us, or ends here."""
         if head.to != self.me:
-            if peer.id != head.to and self._links.is_up(head.to):
+            if peer.id != head.to and self._links.peer(head.to) is not None:
                 self._links.send(turn, head.to, head, body)
             return
         try:
@@ -191,10 +181,10 @@ class Seats:
     # SeatPort --------------------------------------------------------------------------------------------------
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
         self._desk.outbox.forward(turn, head, body)
-        if head.causal is not None:
-            config = self._groups.config(key_of(head.dest))
-            if config is not None:
-                self._detours.take(turn, config.owner, head, body)
+        if head.causal is not None and self._detours.wanted:
+            target = self._desk.courier.target(turn, key_of(head.dest), head.dest, birth=False)
+            if target is not None:
+                self._detours.take(turn, target[0], head, body)
 
     def forget(self, turn: Turn, seat: str, dest: str) -> None:
         self._desk.outbox.forget_forwards(turn, seat, dest)
@@ -243,7 +233,8 @@ class Seats:
             if self._groups.serving(key):
                 if 0 < seat.void_at <= turn.now:
                     seat.give_up(turn)
-                seat.senders.advance_all(turn)
+                if seat.is_ready:
+                    seat.senders.advance_all(turn)
             self._dirty[key] = None
 
     def statistics(self) -> list[dict[str, object]]:

@@ -199,7 +199,11 @@ class Senders:
             sender.why = "a mark of another seat"
             return False
         if to and to != self._seat and self._chart.graph.next_hop(self._seat, to) is None:
-            self._reject_all(turn, sender, causal.dest, to)
+            if self._chart.confirmed >= sender.since:
+                self._reject_all(turn, sender, causal.dest, to)
+            else:
+                sender.why = f"a map with a way to the seat of {to!r}"
+                self._chart.want(turn, self._chart.version + 1)
             return False
         sender.waiting.popleft()
         self.bytes -= len(body) + ITEM_OVERHEAD_BYTES

@@ -110,6 +110,7 @@ class Outbox:
                     self._courier.post(turn, head.dest, head, body)
                 return  # the client sends again what it has not heard of: we are at it
             # Dead letters come as they die, not in the order of their numbers.
+        late = head.causal is not None and head.first < stream.newest
         stream.newest = max(stream.newest, head.first)
         if head.first <= stream.dropped:
             stream.dropped = 0
@@ -124,7 +125,11 @@ class Outbox:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
         self._deadlines.set_if_unset(key, turn.now + self._config.retry)
-        if stream.queue or len(stream.sent) >= STREAM_BATCHES_MAX:
+        if late:
+            # A seat that was taken over got its bodies in any order: the window may be full of what waits for this one.
+            stream.sent = dict(sorted([*stream.sent.items(), (head.first, copy)]))
+            self._courier.post(turn, head.dest, head, body)
+        elif stream.queue or len(stream.sent) >= STREAM_BATCHES_MAX:
             stream.queue[head.first] = copy
         else:
             stream.sent[head.first] = copy

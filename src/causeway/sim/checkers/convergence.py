@@ -88,6 +88,9 @@ class Convergence:
             statistics = self._statistics(broker)
             if statistics["outbox"]["batches"]:
                 return f"{broker.name} still keeps {statistics['outbox']} for senders"
+            for seat in statistics["causal"]["seats"]:
+                if seat["held_count"] or seat["waiting"]:
+                    return f"seat {seat['seat']} on {broker.name} holds {seat['held']} and waits with {seat['waiting']}"
             for mailbox in statistics["mailboxes"]:
                 for what in ("stored", "volatile", "prepared"):
                     if mailbox[what]:

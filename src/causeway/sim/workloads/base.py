@@ -10,9 +10,10 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
-from causeway.sim.application import Application, Held
+from causeway.sim.application import Application
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.faults import Options
+from causeway.sim.held import Held
 from causeway.sim.world import World
 from causeway.types import MILLISECOND, SECOND, Duration
 

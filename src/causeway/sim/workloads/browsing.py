@@ -5,7 +5,7 @@ The reader keeps what it gets for a while, so that the mailbox is longer than it
 
 from __future__ import annotations
 
-from causeway.sim.application import Held
+from causeway.sim.held import Held
 from causeway.sim.workloads.base import Workload
 from causeway.types import MILLISECOND, SECOND, ServiceClass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.browsing import Looking
+from causeway.sim.workloads.causal import CausalTalk
 from causeway.sim.workloads.offline import Offline
 from causeway.sim.workloads.queue import Queue
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
@@ -19,4 +20,5 @@ CATALOGUE: dict[str, type[Workload]] = {
     "transfer": TokenMoves,
     "browsing": Looking,
     "topics": Topics,
+    "causal": CausalTalk,
 }

@@ -22,7 +22,7 @@ ANSWERED = 0.5
 PUBLISHED_SHARE = 0.3
 
 
-class Causal(Workload):
+class CausalTalk(Workload):
     """Everybody to everybody, and to all at once."""
 
     def setup(self) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from causeway.sim.application import Application, Held
+from causeway.sim.application import Application
+from causeway.sim.held import Held
 from causeway.sim.workloads.base import Workload
 from causeway.types import ServiceClass
 

@@ -7,8 +7,9 @@ moves: every token is read once more and counted.
 
 from __future__ import annotations
 
-from causeway.sim.application import Application, DeedEnd, Held
+from causeway.sim.application import Application, DeedEnd
 from causeway.sim.checkers.base import Deed
+from causeway.sim.held import Held
 from causeway.sim.letters import Letter
 from causeway.sim.workloads.base import Workload
 from causeway.types import MILLISECOND, SECOND, ServiceClass

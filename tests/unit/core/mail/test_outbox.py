@@ -327,6 +327,20 @@ def test_a_repeated_batch_behind_the_window_is_known_and_not_sent_again() -> Non
     assert courier.ids() == [STREAM_BATCHES_MAX + 1, STREAM_BATCHES_MAX + 2]
 
 
+def test_what_others_on_their_way_to_a_seat_wait_for_goes_before_them_however_many_they_are() -> None:
+    outbox, courier = make()
+    seats: dict[str, object] = {"source": "causeway/seats/a", "dest": "causeway/seats/b", "causal": Causal()}
+    for number in range(3, STREAM_BATCHES_MAX + 6):
+        outbox.forward(Turn(0), deposit(number, number - 1, **seats), ONE)
+    courier.posted.clear()
+    for number in (2, 1):
+        outbox.forward(Turn(0), deposit(number, **seats), ONE)
+    assert courier.ids() == [2, 1]
+    courier.posted.clear()
+    outbox.on_deadline(Turn(CONFIG.retry))
+    assert courier.ids()[:3] == [1, 2, 3]
+
+
 # Time to live ---------------------------------------------------------------------------------------------------
 def ttls(courier: Courier) -> list[int]:
     found = [head.ttl for head in courier.posted if isinstance(head, Deposit)]

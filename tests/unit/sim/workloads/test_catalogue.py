@@ -15,6 +15,7 @@ SAYS = {
     "queue": ("returned", "confirmed settlements"),
     "transfer": ("committed transactions", "transactions"),
     "browsing": ("exact looks", "views"),
+    "causal": ("begun topics", "acknowledged", "delivered", "confirmed settlements"),
     "topics": ("begun subscriptions", "acknowledged", "delivered", "confirmed settlements", "ended readers"),
 }
 

@@ -1,0 +1,1 @@
+"""Experiments that repeat what the papers measured, with the product's own code: numbers, figures, a report."""

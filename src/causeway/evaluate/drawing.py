@@ -1,0 +1,84 @@
+"""Figures as PNG and SVG, readable without colour. matplotlib is asked for only here, and only when something is drawn.
+
+Owns: how a figure looks. Must not know: what it shows.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any, Final
+
+from causeway.errors import ConfigError
+from causeway.evaluate.evaluation import Figure
+
+STYLES: Final = (
+    ("o", "-", "0.0"),
+    ("s", "--", "0.3"),
+    ("^", "-.", "0.45"),
+    ("D", ":", "0.15"),
+)
+"""Mark, line and grey of each style: any one of them tells it from the others."""
+
+
+def check_drawing() -> None:
+    """Say before minutes of work what is missing to draw its result."""
+    if importlib.util.find_spec("matplotlib") is None:
+        remedy = "it draws the figures and is not installed; install it with: pip install 'causeway[evaluate]'"
+        raise ConfigError("matplotlib", None, remedy)
+
+
+def draw(figure: Figure, folder: Path) -> list[Path]:
+    """Write `NAME.png` and `NAME.svg`; both are the same for the same figure."""
+    check_drawing()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    settings: dict[Any, Any] = {
+        "font.size": 9,
+        "svg.fonttype": "none",
+        "svg.hashsalt": figure.name,
+        "axes.unicode_minus": False,
+    }
+    with mpl.rc_context(settings):
+        canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
+        axes = canvas.add_subplot()
+        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label, xscale="log", yscale="log")
+        for curve in figure.curves:
+            if curve.formula:
+                axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
+                axes.annotate(
+                    curve.formula,
+                    (curve.xs[-1], curve.ys[-1]),
+                    xytext=(0, 4),
+                    textcoords="offset points",
+                    color="0.35",
+                    horizontalalignment="center",
+                )
+                continue
+            mark, line, grey = STYLES[curve.style % len(STYLES)]
+            face = "white" if curve.hollow else grey
+            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, linestyle=line, color=grey, linewidth=1.2)
+            drawn.set(marker=mark, markerfacecolor=face, markersize=5.0)
+            for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
+                axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+        axes.margins(x=0.1, y=0.1)
+        ticks = sorted({round(x) for curve in figure.curves for x in curve.xs})
+        axes.set_xticks(_spaced(ticks), [str(tick) for tick in _spaced(ticks)])
+        axes.set_xticks([], minor=True)
+        axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
+        # Beside the axes: curves that cross leave no corner free for it.
+        canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
+        paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
+        canvas.savefig(paths[0], metadata={"Software": None})
+        canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    return paths
+
+
+def _spaced(ticks: list[int]) -> list[int]:
+    """Of these numbers so few that their labels do not touch on a logarithmic axis."""
+    kept: list[int] = []
+    for tick in ticks:
+        if not kept or tick >= 1.4 * kept[-1]:
+            kept.append(tick)
+    return kept

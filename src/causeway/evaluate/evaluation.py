@@ -1,0 +1,78 @@
+"""What every experiment gives back: tables of numbers, claims with what was found, figures, and words.
+
+Owns: these records. Must not know: any experiment, how a figure is drawn, where files go.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+
+class Effort(NamedTuple):
+    """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
+
+    quick: bool = False
+    seed: int = 0
+    jobs: int = 1
+
+
+class Conclusion(msgspec.Struct, frozen=True):
+    """One thing that a paper says, and what came out here."""
+
+    claim: str
+    found: str
+    held: bool
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """Points that belong together, with the range over seeds where there is one."""
+
+    label: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    ranges: tuple[tuple[float, float], ...] = ()
+    style: int = 0
+    """Curves of one style belong together, in all figures of a report."""
+    hollow: bool = False
+    """The second of two curves of one style."""
+    formula: str = ""
+    """What is written beside it, instead of in the legend: nothing was measured."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One figure, as it is to be drawn."""
+
+    name: str
+    """Of its files, without an ending."""
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+
+
+class Evaluation(msgspec.Struct, frozen=True):
+    """All that one experiment found."""
+
+    experiment: str
+    title: str
+    command: str
+    """What makes it again."""
+    parameters: dict[str, Any]
+    claims: tuple[Conclusion, ...]
+    tables: dict[str, list[dict[str, Any]]]
+    """Tidy: a name per table, a row per observation."""
+    figures: tuple[Figure, ...]
+    text: str
+    """The report's body in Markdown; `{name}` lines are not replaced, figures are linked by their names."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers and claims, without words and drawings."""
+        return {
+            "experiment": self.experiment,
+            "command": self.command,
+            "parameters": self.parameters,
+            "claims": [msgspec.to_builtins(claim) for claim in self.claims],
+            **self.tables,
+        }

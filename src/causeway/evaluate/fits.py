@@ -1,0 +1,54 @@
+"""How a cost grows: least squares, exponents, and how sure they are. Owns: arithmetic. Must not know: what grows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+STUDENT_95: Final = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""Two-sided 95 % quantiles of Student's t, for 1, 2, 3... degrees of freedom."""
+
+
+class LineFit(msgspec.Struct, frozen=True):
+    """y = intercept + slope * x, and the share of the variance that it explains."""
+
+    slope: float
+    intercept: float
+    r2: float
+
+
+def least_squares(xs: Sequence[float], ys: Sequence[float]) -> LineFit:
+    """The line nearest to the points."""
+    slope, intercept = statistics.linear_regression(xs, ys)
+    mean = statistics.fmean(ys)
+    whole = math.fsum((y - mean) ** 2 for y in ys)
+    rest = math.fsum((y - intercept - slope * x) ** 2 for x, y in zip(xs, ys, strict=True))
+    return LineFit(slope, intercept, 1.0 - rest / whole if whole else 1.0)
+
+
+def power_fit(xs: Sequence[float], ys: Sequence[float]) -> LineFit:
+    """y = e^intercept * x^slope, fitted on logarithms; the slope is the exponent."""
+    return least_squares([math.log(x) for x in xs], [math.log(y) for y in ys])
+
+
+def logarithm_fit(xs: Sequence[float], ys: Sequence[float]) -> LineFit:
+    """y = intercept + slope * ln x."""
+    return least_squares([math.log(x) for x in xs], ys)
+
+
+def power_between(x0: float, y0: float, x1: float, y1: float) -> float:
+    """The exponent of the power law through two points."""
+    return math.log(y1 / y0) / math.log(x1 / x0)
+
+
+def confidence(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of independent repetitions, and half the width of its 95 % interval; infinite for one of them."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return mean, math.inf
+    quantile = STUDENT_95[min(len(values) - 1, len(STUDENT_95)) - 1]
+    return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))

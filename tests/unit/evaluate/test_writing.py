@@ -1,0 +1,44 @@
+"""An evaluation as files."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from causeway.evaluate.evaluation import Conclusion, Curve, Evaluation, Figure
+from causeway.evaluate.writing import as_markdown, shown, write
+
+FOUND = Evaluation(
+    "small",
+    "A small one",
+    "causeway evaluate small --seed 0",
+    {"seed": 0},
+    (Conclusion("it grows", "by 2", True), Conclusion("it shrinks", "it does not", False)),
+    {"means": [{"seats": 10, "cells": 1234.5}, {"seats": 20, "cells": 0.01234}]},
+    (Figure("cost", "Cost", "seats", "cells", (Curve("all", (10, 20), (1, 2)),)),),
+    "Words.",
+)
+
+
+def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
+    names = [path.name for path in write(FOUND, tmp_path / "new")]
+    assert names == ["results.json", "means.csv", "cost.png", "cost.svg", "report.md"]
+    results = json.loads((tmp_path / "new" / "results.json").read_text())
+    assert results["means"] == FOUND.tables["means"]
+    assert [claim["held"] for claim in results["claims"]] == [True, False]
+    with (tmp_path / "new" / "means.csv").open() as file:
+        assert list(csv.DictReader(file)) == [
+            {"seats": "10", "cells": "1234.5"},
+            {"seats": "20", "cells": "0.01234"},
+        ]
+    report = (tmp_path / "new" / "report.md").read_text()
+    assert FOUND.command in report
+    assert "| it shrinks | NO | it does not |" in report
+
+
+def test_numbers_of_a_table_stand_right_and_are_short() -> None:
+    lines = as_markdown([{"layout": "bus", "cells": 1234.5}, {"layout": "tree", "cells": 0.01234}]).splitlines()
+    assert lines[1] == "|---|---:|"
+    assert lines[2:] == ["| bus | 1,234 |", "| tree | 0.0123 |"]
+    assert shown(1_000_000) == "1,000,000"
