@@ -86,8 +86,8 @@ def seat_name(broker: str) -> str:
 
 
 def check_seat(field: str, broker: str) -> str:
-    """As `check_name`, and a broker of this name can have a seat."""
-    check_name(field, broker)
+    """As `check_mailbox`, and a broker of this name can have a seat: it stands where others name who sent something."""
+    check_mailbox(field, broker)
     size, most = len(broker.encode("utf-8", "surrogatepass")), NAME_BYTES_MAX - len(SEAT_PREFIX)
     if size > most:
         raise ConfigError(field, broker, f"has {size} bytes; a broker with a seat in a domain has at most {most}")

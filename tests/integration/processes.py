@@ -13,9 +13,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from causeway.domains.layouts import Layout
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.plan import plan
+from causeway.local.seating import Seating
 
 COMMAND_SECONDS_MAX = 60.0
 
@@ -50,11 +52,17 @@ def json_lines(output: str) -> list[dict[str, Any]]:
 
 @contextlib.asynccontextmanager
 async def running_cluster(
-    data: Path, brokers: int, *, durability: str = "disk", settings: Mapping[str, str] | None = None
+    data: Path,
+    brokers: int | None = None,
+    *,
+    durability: str = "disk",
+    settings: Mapping[str, str] | None = None,
+    seats: Layout | None = None,
 ) -> AsyncIterator[ProcessCluster]:
-    """A cluster on free ports that is stopped in any case."""
+    """A cluster on free ports that is stopped in any case; with `seats` its brokers are those."""
     runfile.prepare_data_dir(data)
-    run = plan(runfile.load(data), brokers=brokers, durability=durability, settings=settings)
+    seating = Seating(seats=seats)
+    run = plan(runfile.load(data), brokers=brokers, durability=durability, settings=settings, seating=seating)
     cluster = ProcessCluster(data, run)
     try:
         await cluster.start()

@@ -64,7 +64,7 @@ async def wait_for_all(talkers: list[Talker]) -> None:
 
 async def test_talk_in_causal_order_survives_routers_killed_every_three_seconds(tmp_path: Path) -> None:
     names = [f"causal-{number:02d}" for number in range(1, APPLICATIONS + 1)]
-    async with running_cluster(tmp_path, len(LAYOUT), domains=LAYOUT) as cluster:
+    async with running_cluster(tmp_path, seats=LAYOUT) as cluster:
         talkers = [Talker(name, cluster.url, [other for other in names if other != name]) for name in names]
         await asyncio.gather(*(talker.open() for talker in talkers))
         stop = asyncio.Event()

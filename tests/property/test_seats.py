@@ -175,3 +175,20 @@ def test_stamping_receivers_one_by_one_would_be_found(monkeypatch: pytest.Monkey
     with pytest.raises(Wrong, match="which happened before it"):
         for seed in range(60):
             talk(seed, 8, 0, weather)
+
+
+# No way ---------------------------------------------------------------------------------------------------------
+def test_no_way_is_told_only_when_the_map_is_the_latest() -> None:
+    network = SeatNetwork({"p": ("north",), "q": ("south",)}, 1, SeatWeather((MILLISECOND, MILLISECOND), (0, 0)))
+    network.map.confirmed = 0
+    anna, _ = network.application("anna", "p"), network.application("ben", "q")
+    heard: list[Message] = []
+    anna.answered = heard.append  # type: ignore[method-assign, assignment]
+    anna.send(b"", dest="ben")
+    network.run(network.now + SECOND)
+    assert heard == []
+    assert "a map with a way" in network.places["p"].seat.senders.listing()[0]["why"]  # type: ignore[operator]
+    network.map.confirmed = network.now
+    network.places["p"].act(network.places["p"].seat.on_chart)
+    network.run(network.now + SECOND)
+    assert [answer.code for answer in heard if isinstance(answer, Rejected)][:1] == [Code.NO_ROUTE]

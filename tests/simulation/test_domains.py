@@ -161,6 +161,23 @@ def test_seat_is_taken_although_the_owner_of_the_map_fails(after: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_who_takes_a_seat_over_goes_by_the_map_that_its_former_holder_went_by(seed: int) -> None:
+    """Only the seats of a domain are told of a newcomer there, and who holds one of them next may sit elsewhere."""
+    domains = {f"broker-{number}": ("north",) if number in (0, 3) else ("south",) for number in range(6)}
+    network = Network(domains, seed=seed, brokers=6)
+    network.pass_time(10 * SECOND)
+    newcomer = network.add("north")
+    network.pass_time(10 * SECOND)
+    version = network.causal(newcomer)["version"]
+    network.run.cluster.crash(network.brokers[0], noticed=True)
+    network.pass_time(5 * SECOND)
+    known = {broker.name: network.causal(broker) for broker in network.run.cluster.living()}
+    (holder,) = (name for name in known if any(seat["seat"] == "broker-0" for seat in known[name]["seats"]))
+    assert domains[holder] == ("south",)
+    assert known[holder]["version"] == version
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_all_are_seated_although_connections_break(seed: int) -> None:
     network = Network(seed=seed, brokers=4, resets=30.0, jitter=20 * MILLISECOND)
     network.run.nemesis.begin()

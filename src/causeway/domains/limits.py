@@ -28,6 +28,10 @@ HELD_SHOWN_MAX: Final = 64
 SENDERS_PER_SEAT_MAX: Final = 4096
 """Lives of applications that a seat remembers: those that were silent longest go first, and never while they wait."""
 
+SENDER_SECONDS_MIN: Final = 60
+"""And never earlier than this after their last batch: it may be sent again until its sender has heard of it, and would
+be taken for a new one. Applications beyond the bound are refused (OVERLOADED) for so long."""
+
 MARKS_MAX: Final = 64
 """Seats beside its own whose messages an application was shown between two sends in causal order, and whose numbers the
 second one therefore carries, the latest first: as many as a domain has, and a quarter of a frame's head. Who reads from

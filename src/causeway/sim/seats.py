@@ -56,6 +56,7 @@ class StaticMap:
 
     def __init__(self, domains: Mapping[str, tuple[str, ...]]) -> None:
         self.version = 1
+        self.confirmed: Instant = 1 << 62
         self.graph = DomainGraph(domains)
         self.numbers = {name: number for number, name in enumerate(domains)}
         self.names = {number: name for name, number in self.numbers.items()}
@@ -153,18 +154,27 @@ class Place:
 class SeatedApplication:
     """Sends through its seat by one ordered stream, and repeats what is not answered."""
 
-    def __init__(self, network: SeatNetwork, name: str, seat: str) -> None:
+    def __init__(self, network: SeatNetwork, name: str, seat: str, *, incarnation: int = 1) -> None:
         self.network, self.name, self.seat = network, name, seat
+        self.incarnation = incarnation
         self.following = 1
         self.unanswered: dict[int, tuple[Deposit, bytes]] = {}
 
-    def send(self, body: bytes, *, dest: str = "", topic: str = "", after: tuple[tuple[str, int], ...] = ()) -> int:
+    def send(
+        self,
+        body: bytes,
+        *,
+        dest: str = "",
+        topic: str = "",
+        after: tuple[tuple[str, int], ...] = (),
+        ttl: Duration = 0,
+    ) -> int:
         """To a mailbox, or published; its id."""
         number = self.following
         self.following += 1
         head = Deposit(
             self.name,
-            1,
+            self.incarnation,
             seat_name(self.seat),
             _ORDERED,
             number,
@@ -172,7 +182,7 @@ class SeatedApplication:
             number - 1,
             _RELIABLE,
             4,
-            0,
+            ttl,
             self.name.encode(),
             Published(topic) if topic else None,
             0,

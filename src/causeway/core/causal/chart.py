@@ -92,6 +92,10 @@ class Chart:
         self.refusal = ""
         """Why the domains of our configuration cannot be ours."""
         self._joined = False
+        self._map_since: Instant = -1
+        """When we began to ask for it."""
+        self.confirmed: Instant = -1
+        """The map that we have was the latest one then."""
         self._wanted = 0
         """The latest version that somebody goes by."""
         self._map = MapQuestion()
@@ -185,8 +189,13 @@ class Chart:
 
     def _ask_map(self, turn: Turn) -> None:
         if _MAP not in self._deadlines:
+            due = self._map_since + ASK_AGAIN_MIN if self._map_since >= 0 else 0
             self._map = MapQuestion()
-            self._put_map(turn)
+            self._map_since = turn.now
+            if turn.now >= due:
+                self._put_map(turn)
+            else:
+                self._deadlines.set(_MAP, due)
 
     def _put_map(self, turn: Turn) -> None:
         self._deadlines.set(_MAP, turn.now + self._map.wait())
@@ -202,6 +211,9 @@ class Chart:
             case SeatTaken():
                 self._on_taken(turn, head)
             case Domains():
+                if head.version >= self.version and _MAP in self._deadlines:
+                    self.confirmed = self._map_since
+                    self._wanted = head.version  # its owner knows of no later one
                 self.learn(turn, head)
             case Bound():
                 self._on_bound(turn, head)

@@ -21,6 +21,11 @@ class Detours:
         self.taken = 0
         """Copies sent so."""
 
+    @property
+    def wanted(self) -> bool:
+        """Whether there is more than one way to go."""
+        return self._count > 0
+
     def take(self, turn: Turn, to: BrokerId, head: Deposit | Accepted, body: bytes = b"") -> None:
         """Send a copy over each of some other brokers; they share no link with the direct way, nor with each other."""
         me = self._links.me.id

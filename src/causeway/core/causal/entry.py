@@ -129,8 +129,8 @@ class Sender:
     used: Instant = 0
     voided: list[Span] = field(default_factory=list)
     """Ids whose place was given up."""
-    waiting: deque[tuple[Deposit, bytes]] = field(default_factory=deque)
-    """Batches that wait, in order: for where a mailbox is bound, or for a mark."""
+    waiting: deque[tuple[Deposit, bytes, Instant]] = field(default_factory=deque)
+    """Batches that wait, in order, and since when: for where a mailbox is bound, or for a mark."""
     why: str = ""
     """What the first of them waits for."""
     since: Instant = 0

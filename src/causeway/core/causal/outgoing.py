@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
-from causeway.types import Flag, ServiceClass
+from causeway.types import Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -32,6 +32,8 @@ class SeatMap(Protocol):
     numbers: dict[str, int]
     """Row and column of each seat in clocks."""
     names: dict[int, str]
+    confirmed: Instant
+    """The map was the latest one then."""
 
     def seat_of(self, turn: Turn, name: str, hint: str) -> str | None:
         """The seat that a mailbox is bound to, `hint` if to none yet; None while nobody has answered."""

@@ -60,6 +60,8 @@ class SeatRow(msgspec.Struct, frozen=True, array_like=True):
     """Of the map with which it came into the last of its domains."""
     known: bool
     """Whether every seat of its domains goes by that version."""
+    grown: bool = False
+    """Whether it came into the last of them later than into others: it may have been held, by an older map, before."""
 
 
 @dataclass(slots=True)
@@ -143,8 +145,7 @@ class Registrar:
             case TakeSeat():
                 self._take(turn, head)
             case AskDomains():
-                if head.version < self._told.version or not head.version:
-                    self._courier.answer(turn, head.origin, self._told)
+                self._courier.answer(turn, head.origin, self._told)
             case DomainsHeld():
                 self._on_held(turn, head)
             case Bind():
@@ -165,6 +166,7 @@ class Registrar:
             (*had, *wanted),
             self._version + 1,
             False,
+            known is not None,
         )
         grown = self._graph.with_seat(head.name, wanted)
         refusal = self._refusal(seat, wanted, grown)
@@ -244,11 +246,16 @@ class Registrar:
         if admission is not None:
             admission.origin = origin or admission.origin
             return
-        neighbours = (other for domain in seat.domains for other in self._graph.neighbours(name, domain))
-        # A seat that came later came with a map that has this one.
-        waiting = {other: None for other in neighbours if self._seats[other].version < seat.version}
+        concerned = (other for domain in seat.domains for other in self._graph.domains[domain])
+        # A seat that came later came with a map that has this one, unless it goes by an older one in other domains.
+        waiting = {other: None for other in concerned if self._knows_less(self._seats[other], seat)}
         self._admissions[name] = SeatAdmission(seat.version, waiting, origin)
         self._tell(turn, name)
+
+    @staticmethod
+    def _knows_less(other: SeatRow, seat: SeatRow) -> bool:
+        """Whether somebody may hold a seat by a map in which another one is not where it is."""
+        return other.version < seat.version or other.grown
 
     def _tell(self, turn: Turn, name: str) -> None:
         """The map to every neighbour that has not said that it goes by it."""

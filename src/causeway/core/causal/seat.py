@@ -183,7 +183,7 @@ class Seat:
                 if self.held.keep(domain, sender, head, body, turn.now):
                     self._tracer.deposit(turn, Step.HELD, head, self._described(missing[0]))
                 return
-            self._let_through(turn, head, body, clock)
+            self._let_through(turn, head, body, clock, turn.now)
             if self.held.count:
                 self._release(turn, domain)
 
@@ -220,16 +220,16 @@ class Seat:
             ready = self.held.next_ready(domain, lambda s: clock.received(numbers.get(s, -1)) + 1, self.missing)
             if ready is None:
                 return
-            self._let_through(turn, ready.head, ready.body, clock)
+            self._let_through(turn, ready.head, ready.body, clock, ready.since)
 
-    def _let_through(self, turn: Turn, head: Deposit, body: bytes, clock: MatrixClock) -> None:
-        """The clock allows it."""
+    def _let_through(self, turn: Turn, head: Deposit, body: bytes, clock: MatrixClock, since: Instant) -> None:
+        """The clock allows a batch that is here since then."""
         causal, was = head.causal, head.published
         assert causal is not None and was is not None
         sender = head.source.removeprefix(SEAT_PREFIX)
         clock.deliver(self.chart.numbers[sender], head.first + head.count - 1, causal.stamp)
         origin: Origin = (causal.domain, sender, 0, head.first)
-        expires = turn.now + causal.ttl if causal.ttl else 0
+        expires = since + causal.ttl if causal.ttl else 0
         self._step(turn, origin, was, causal, (head, body, expires))
         if not causal.dest and not was.topic and causal.to == self.name:
             self.senders.learn(turn, was.source, was.number)
@@ -255,18 +255,8 @@ class Seat:
             ways = self._stamped(hop[0], (hop[1],), head.count)
         elif causal.dest and not causal.void:
             mailboxes = (causal.dest,)
-        row = EntryRow(
-            head.count,
-            origin,
-            was,
-            causal.dest,
-            causal.to,
-            head.flags,
-            expires,
-            tuple(ways),
-            mailboxes,
-            causal.void,
-        )
+        passed = (causal.dest, causal.to, head.flags, expires, tuple(ways), mailboxes, causal.void)
+        row = EntryRow(head.count, origin, was, *passed)
         entry = Entry(self.following, row, body, head.origin)
         self.following += head.count
         self._remember(entry)

@@ -149,7 +149,7 @@ class Seats:
     def relay(self, turn: Turn, peer: Peer, head: Relayed, body: bytes) -> None:
         """A second way leads over us, or ends here."""
         if head.to != self.me:
-            if peer.id != head.to and self._links.is_up(head.to):
+            if peer.id != head.to and self._links.peer(head.to) is not None:
                 self._links.send(turn, head.to, head, body)
             return
         try:
@@ -178,10 +178,10 @@ class Seats:
     # SeatPort --------------------------------------------------------------------------------------------------
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
         self._desk.outbox.forward(turn, head, body)
-        if head.causal is not None:
-            config = self._groups.config(key_of(head.dest))
-            if config is not None:
-                self._detours.take(turn, config.owner, head, body)
+        if head.causal is not None and self._detours.wanted:
+            target = self._desk.courier.target(turn, key_of(head.dest), head.dest, birth=False)
+            if target is not None:
+                self._detours.take(turn, target[0], head, body)
 
     def forget(self, turn: Turn, seat: str, dest: str) -> None:
         self._desk.outbox.forget_forwards(turn, seat, dest)
@@ -206,7 +206,7 @@ class Seats:
                 if seat.is_dirty:
                     self._append(turn, key, seat)
                 if seat.senders.asks:
-                    self._deadlines.set_if_unset(key, turn.now + ASK_AGAIN)
+                    self._deadlines.set_sooner(key, turn.now + ASK_AGAIN)
                 elif seat.void_at:
                     self._deadlines.set_if_unset(key, seat.void_at)
 

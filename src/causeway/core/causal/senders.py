@@ -14,15 +14,19 @@ from causeway.core.causal.outgoing import SeatMap, SeatPort
 from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
 from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Resend
-from causeway.domains.limits import SEAT_BYTES_MAX, SENDERS_PER_SEAT_MAX
+from causeway.domains.limits import SEAT_BYTES_MAX, SENDER_SECONDS_MIN, SENDERS_PER_SEAT_MAX
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.names import seat_name
-from causeway.types import MILLISECOND, SEAT_PREFIX, Duration, Instant
+from causeway.types import MILLISECOND, SEAT_PREFIX, SECOND, Duration, Instant
 from causeway.wire.body import cut
 
 ASK_AGAIN: Duration = 200 * MILLISECOND
 """A mark that was asked for and has not come."""
+
+WAITS_MAX: Duration = 10 * SECOND
+"""So long batches wait here for a mark, or for a map that knows its seat; then their sender has to send them again, if
+there still is one. Nobody has acknowledged them, and others need the room."""
 
 Place = Callable[[Turn, Deposit, bytes, str], None]
 """A batch gets its place in the order; the seat it goes to, or none for all."""
@@ -40,6 +44,8 @@ class Senders:
         """Those that sent last come last."""
         self.changed: dict[tuple[str, int], Sender] = {}
         """Since rows were last written."""
+        self._waiting: dict[tuple[str, int], Sender] = {}
+        """Those with batches that wait."""
         self.forgotten: list[tuple[str, int]] = []
         self.bytes = 0
         """Bodies of applications on their way, and what waits."""
@@ -76,8 +82,8 @@ class Senders:
 
     def forget(self, entry: Entry) -> None:
         """It has arrived everywhere."""
-        _, source, incarnation, first = entry.row.origin
-        sender = self.all.get((source, incarnation))
+        domain, source, incarnation, first = entry.row.origin
+        sender = self.all.get((source, incarnation)) if not domain else None  # an application may be called like a seat
         if sender is not None and sender.open.pop(first, None) is not None:
             self.bytes -= len(entry.body or b"") + ITEM_OVERHEAD_BYTES
 
@@ -104,25 +110,31 @@ class Senders:
             detail = f"seat of {self._seat!r}: {SEAT_BYTES_MAX} bytes are on their way through it, its limit"
             self._port.answer(turn, head.origin, rejected(head, Code.OVERLOADED, detail))
             return []
-        self._use(sender)
+        if not self._use(turn, sender):
+            detail = f"seat of {self._seat!r}: {SENDERS_PER_SEAT_MAX} senders were active just now, its limit"
+            self._port.answer(turn, head.origin, rejected(head, Code.OVERLOADED, detail))
+            return []
         self.bytes += cost
         if not sender.waiting:
             sender.since = turn.now
-        sender.waiting.append((head, body))
+        sender.waiting.append((head, body, turn.now))
         self._advance(turn, sender)
         return []
 
-    def _use(self, sender: Sender) -> None:
-        """The sender is the latest; of too many, those that were silent longest are forgotten."""
+    def _use(self, turn: Turn, sender: Sender) -> bool:
+        """The sender is the latest, if there is room: of too many, those that were silent longest are forgotten."""
         whose = (sender.source, sender.incarnation)
+        if whose not in self.all and len(self.all) >= SENDERS_PER_SEAT_MAX:
+            oldest = next((known for known in self.all.values() if known.is_idle), None)
+            if oldest is None or turn.now - oldest.used < SENDER_SECONDS_MIN * SECOND:
+                return False
+            forgotten = (oldest.source, oldest.incarnation)
+            del self.all[forgotten]
+            self.changed.pop(forgotten, None)
+            self.forgotten.append(forgotten)
         self.all.pop(whose, None)
         self.all[whose] = sender
-        if len(self.all) > SENDERS_PER_SEAT_MAX:
-            oldest = next((key for key, known in self.all.items() if known.is_idle), None)
-            if oldest is not None:
-                del self.all[oldest]
-                self.changed.pop(oldest, None)
-                self.forgotten.append(oldest)
+        return True
 
     def _again(self, turn: Turn, sender: Sender, head: Deposit, body: bytes) -> list[tuple[Entry, bytes]]:
         """A batch that has its place: perhaps we lack its body, or its sender has not heard that it arrived."""
@@ -153,42 +165,60 @@ class Senders:
 
     # Waiting ---------------------------------------------------------------------------------------------------
     def advance_all(self, turn: Turn) -> None:
-        """Something is known that was not: whoever waits tries again."""
-        for sender in list(self.all.values()):
-            if sender.waiting:
-                self._advance(turn, sender)
+        """Something is known that was not, or time has passed: whoever waits tries again."""
+        for sender in list(self._waiting.values()):
+            self._advance(turn, sender)
+            if sender.waiting and turn.now - sender.waiting[0][2] >= WAITS_MAX:
+                self.bytes -= sum(len(body) + ITEM_OVERHEAD_BYTES for _, body, _ in sender.waiting)
+                sender.waiting.clear()
+                del self._waiting[sender.source, sender.incarnation]
 
     def _advance(self, turn: Turn, sender: Sender) -> None:
         """Give batches of a sender their places, in order, as far as it is known where they go."""
-        while sender.waiting:
-            head, body = sender.waiting[0]
-            causal = head.causal
-            assert causal is not None
-            to = self._chart.seat_of(turn, causal.dest, self._seat) if causal.dest else ""
-            if to is None:
-                sender.why = f"where {causal.dest!r} takes part"
-                return
-            if to and to not in self._chart.graph.seats:
-                sender.why = f"a map with the seat of {to!r}"
-                self._chart.want(turn, self._chart.version + 1)
-                return
-            if not self._knows(turn, causal):
-                sender.why = "a mark of another seat"
-                return
-            if to and to != self._seat and self._chart.graph.next_hop(self._seat, to) is None:
+        while sender.waiting and self._place_first(turn, sender):
+            pass
+        if sender.waiting:
+            self._waiting[sender.source, sender.incarnation] = sender
+        else:
+            self._waiting.pop((sender.source, sender.incarnation), None)
+
+    def _place_first(self, turn: Turn, sender: Sender) -> bool:
+        """The first of them, unless it has to wait."""
+        head, body, arrived = sender.waiting[0]
+        causal = head.causal
+        assert causal is not None
+        to = self._chart.seat_of(turn, causal.dest, self._seat) if causal.dest else ""
+        if to is None:
+            sender.why = f"where {causal.dest!r} takes part"
+            return False
+        if to and to not in self._chart.graph.seats:
+            sender.why = f"a map with the seat of {to!r}"
+            self._chart.want(turn, self._chart.version + 1)
+            return False
+        if not self._knows(turn, causal):
+            sender.why = "a mark of another seat"
+            return False
+        if to and to != self._seat and self._chart.graph.next_hop(self._seat, to) is None:
+            if self._chart.confirmed >= sender.since:
                 self._reject_all(turn, sender, causal.dest, to)
-                return
-            sender.waiting.popleft()
-            self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
-            sender.high = head.first + head.count - 1
-            sender.since = sender.used = turn.now
-            self.changed[sender.source, sender.incarnation] = sender
-            self._place(turn, head, body, to)
+            else:
+                sender.why = f"a map with a way to the seat of {to!r}"
+                self._chart.want(turn, self._chart.version + 1)
+            return False
+        sender.waiting.popleft()
+        self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
+        sender.high = head.first + head.count - 1
+        sender.since = sender.used = turn.now
+        self.changed[sender.source, sender.incarnation] = sender
+        if head.ttl:
+            head = msgspec.structs.replace(head, ttl=max(1, head.ttl - (turn.now - arrived)))
+        self._place(turn, head, body, to)
+        return True
 
     def _reject_all(self, turn: Turn, sender: Sender, dest: str, to: str) -> None:
         """The first has no way, and what is behind it must not overtake it."""
         detail = f"{dest!r} takes part at the seat of {to!r}; no domains lead there from that of {self._seat!r}"
-        for head, body in sender.waiting:
+        for head, body, _ in sender.waiting:
             self._port.answer(turn, head.origin, rejected(head, Code.NO_ROUTE, detail))
             self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
         sender.waiting.clear()
@@ -198,18 +228,20 @@ class Senders:
         known = True
         for group, number in causal.after:
             name = group.removeprefix(SEAT_PREFIX)
-            if name == self._seat or name not in self._chart.graph.seats or self._known.get(name, 0) >= number:
+            if name == self._seat or self._known.get(name, 0) >= number:
                 continue
             known = False
-            if turn.now - self._asked.get(name, -ASK_AGAIN) >= ASK_AGAIN:
+            if name not in self._chart.graph.seats:
+                self._chart.want(turn, self._chart.version + 1)  # a later one has it
+            elif turn.now - self._asked.get(name, -ASK_AGAIN) >= ASK_AGAIN:
                 self._asked[name] = turn.now
                 self._port.ask(turn, AskMark(group, seat_name(self._seat), number))
         return known
 
     @property
     def asks(self) -> bool:
-        """Whether a mark was asked for and somebody waits for it: look again after ASK_AGAIN."""
-        return any(sender.waiting and sender.why == "a mark of another seat" for sender in self.all.values())
+        """Whether somebody waits, for a mark most likely: look again after ASK_AGAIN."""
+        return bool(self._waiting)
 
     def learn(self, turn: Turn, seat: str, number: int) -> None:
         """A mark came: we know what that seat had delivered."""
@@ -221,6 +253,5 @@ class Senders:
         """Who waits for what, for people."""
         return [
             {"source": s.source, "first": s.waiting[0][0].first, "why": s.why, "since": s.since}
-            for s in self.all.values()
-            if s.waiting
+            for s in self._waiting.values()
         ]

@@ -21,6 +21,8 @@ class Copy:
     """When its time to live is over; 0 = never."""
     ripe: Instant = 0
     """When its delay is over; 0 = it has none."""
+    fades: Instant = 0
+    """Between seats: when there is nothing left to deliver of it, only its place; 0 = never."""
 
     @property
     def last(self) -> int:
@@ -43,6 +45,8 @@ class Stream:
     """Ids from here on were refused and handed back to the application, which will send them again; 0 = none."""
     wait: Duration = 0
     resent: Instant = -1
+    repeated: int = 0
+    """In causal order: how far copies behind those that are always sent again were sent again."""
 
     @property
     def is_idle(self) -> bool:

@@ -206,6 +206,8 @@ def causal_fault(head: Deposit, causal: Causal) -> str | None:
     if len(after) > MARKS_MAX or not sound:
         return f"causal.after: at most {MARKS_MAX} seats with numbers in 0..2**63-1"
     topic = head.published.topic if head.published is not None else ""
+    if between and not topic and not causal.to:
+        return "causal.to: a seat names the seat that a batch goes to, unless it is published"
     if causal.dest and not topic:
         return name_fault("causal.dest", causal.dest) if between else destination_fault("causal.dest", causal.dest)
     if causal.dest or not (topic or between):

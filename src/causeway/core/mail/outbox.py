@@ -115,6 +115,8 @@ class Outbox:
         if head.first <= stream.dropped:
             stream.dropped = 0
         copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0, turn.now + head.delay if head.delay else 0)
+        if head.causal is not None and head.causal.ttl:
+            copy.fades = turn.now + head.causal.ttl
         cost = len(body) + ITEM_OVERHEAD_BYTES
         held = self._bytes[conn] = self._bytes.get(conn, 0) + cost
         if conn == BURIED:
@@ -197,7 +199,8 @@ class Outbox:
         if stream is None or head.first < 1:
             return
         code = Code.of(head.code)
-        if stream.conn == FORWARDED and code not in RETRIABLE_CODES:
+        if stream.conn == FORWARDED and code not in RETRIABLE_CODES and code != Code.CLUSTER_FULL:
+            # (A letter from a seat whose mailbox cannot begin now must not count as delivered.)
             self._give_up(turn, key, stream, head)
             return
         if code in SOON or stream.conn <= 0:
@@ -274,9 +277,19 @@ class Outbox:
                 head = copy.head = msgspec.structs.replace(head, follows=follows)
             before = copy.last
             self._post(turn, copy)
+        self._repeat_behind(turn, stream)
         self._refill(turn, stream)
         if not stream.sent:
             self._deadlines.cancel(key)
+
+    def _repeat_behind(self, turn: Turn, stream: Stream) -> None:
+        """A new holder of a seat lacks the bodies of all that is on its way, also behind what does not arrive for long:
+        by and by it gets them all."""
+        behind = [copy for copy in islice(stream.sent.values(), RESENT_AT_ONCE_MAX, None) if copy.head.causal]
+        copies = [copy for copy in behind if copy.head.first > stream.repeated] or behind
+        for copy in copies[:RESENT_AT_ONCE_MAX]:
+            stream.repeated = copy.head.first
+            self._post(turn, copy)
 
     def _expire(self, turn: Turn, stream: Stream) -> None:
         """Drop what is on its way and has outlived its time; `_resend` makes the others step over it."""
@@ -300,6 +313,9 @@ class Outbox:
             head = msgspec.structs.replace(head, ttl=copy.dies - turn.now)
         if copy.ripe:
             head = msgspec.structs.replace(head, delay=max(copy.ripe - turn.now, 0))
+        if copy.fades and head.causal is not None:
+            causal = msgspec.structs.replace(head.causal, ttl=max(1, copy.fades - turn.now))
+            head = msgspec.structs.replace(head, causal=causal)
         self._courier.post(turn, head.dest, head, copy.body)
 
     def _refill(self, turn: Turn, stream: Stream) -> None:

@@ -172,7 +172,14 @@ def test_later_map_is_asked_for_once_until_it_comes() -> None:
     desk.want(2)
     desk.want(1)
     assert desk.asked() == [AskDomains(0, ME.id)]
+    desk.hears(NORTH)  # the latest there was
+    desk.pass_time(ASK_AGAIN_MIN)
+    assert desk.asked() == []
+    desk.want(2)
+    assert desk.asked() == [AskDomains(1, ME.id)]
     desk.hears(NORTH)
+    desk.want(2)  # not in one breath
+    assert desk.asked() == []
     desk.pass_time(ASK_AGAIN_MIN)
     assert desk.asked() == [AskDomains(1, ME.id)]
     desk.hears(BOTH)

@@ -171,10 +171,30 @@ def test_further_domain_is_added_to_those_it_has() -> None:
     office = Office()
     office.seat(b1=["north"], b2=["south"])
     office.take("b1", "south")
-    assert office.told() == [(seat_name("b2"), 3)]
+    assert office.told() == [(seat_name("b1"), 3), (seat_name("b2"), 3)]  # itself too: another broker may hold it
     office.hold("b2")
+    assert office.taken() == []
+    office.hold("b1")
     assert office.taken() == [("b1", ("north", "south"), 0, 0)]
     assert shown(office) == {"b1": ("north", "south"), "b2": ("south",)}
+
+
+def test_a_seat_that_grows_at_the_same_time_must_know_a_newcomer_too() -> None:
+    office = Office(patient=True)
+    for name, domain in (("b1", "north"), ("b2", "south")):
+        office.take(name, domain)
+        office.commit()
+    office.told()
+    office.take("b3", "north")
+    office.take("b1", "west")  # it sits beside b3, and is held by a map without it
+    office.commit()
+    assert (seat_name("b1"), 4) in office.told()
+    office.hold("b1", version=2)
+    office.commit()
+    assert [name for name, *_ in office.taken() if name == "b3"] == []
+    office.hold("b1", version=4)
+    office.commit()
+    assert [name for name, *_ in office.taken() if name == "b3"] == ["b3"]
 
 
 def test_two_domains_that_share_two_brokers_are_a_cycle_named_in_the_refusal() -> None:
@@ -243,15 +263,14 @@ def test_map_always_fits_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(msgspec.msgpack.encode(head)) <= 60
 
 
-def test_only_later_maps_are_told_to_who_asks() -> None:
+def test_who_asks_hears_the_latest_map_also_when_it_has_it() -> None:
     office = Office()
     office.hears(AskDomains(0, OTHER.id))
     assert office.courier.said() == [Domains(0, ())]
     office.seat(b1=["north"], b2=["north"])
-    office.hears(AskDomains(2, OTHER.id))
-    assert office.courier.said() == []
-    office.hears(AskDomains(1, OTHER.id))
-    assert len(office.courier.said()) == 1
+    for had in (1, 2):
+        office.hears(AskDomains(had, OTHER.id))
+        assert [said.version for said in office.courier.said() if isinstance(said, Domains)] == [2]
 
 
 def test_nobody_hears_of_a_map_that_may_be_lost() -> None:

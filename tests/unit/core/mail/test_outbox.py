@@ -10,7 +10,8 @@ from causeway.core.mail.outbox import Outbox
 from causeway.core.messages import Accepted, Causal, Deposit, Message, Rejected, Resend
 from causeway.core.ports import Postable
 from causeway.errors import Code
-from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, STREAM_BATCHES_MAX
+from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, RESENT_AT_ONCE_MAX, STREAM_BATCHES_MAX
+from causeway.names import seat_name
 from causeway.types import MILLISECOND, Flag, ServiceClass, key_of
 from causeway.wire import body as bodies
 
@@ -412,3 +413,43 @@ def test_stream_without_living_copies_has_no_timer() -> None:
     assert courier.posted == []
     assert outbox.next_deadline() is None
     assert outbox.statistics()["bytes"] == 0
+
+
+# Causal order ----------------------------------------------------------------------------------------------------
+SEAT, NEXT = seat_name("b1"), seat_name("b2")
+
+
+def test_a_new_holder_of_a_seat_gets_all_bodies_although_the_oldest_do_not_arrive() -> None:
+    outbox, courier = make()
+    for first in range(1, 200):
+        outbox.take(Turn(0), 2, deposit(first, first - 1, dest=SEAT, causal=Causal("bob")), ONE)
+    courier.posted.clear()
+    now, seen = 0, set[int]()
+    for _ in range(4):
+        now += 8 * CONFIG.retry
+        outbox.on_deadline(Turn(now))
+        posted = [head for head in courier.posted if isinstance(head, Deposit)]
+        assert len(posted) <= 2 * RESENT_AT_ONCE_MAX
+        assert all(head.follows == head.first - 1 for head in posted), "somebody could take it before its predecessor"
+        seen.update(courier.ids())
+    assert seen == set(range(1, 200))
+
+
+def test_time_to_live_between_seats_runs_while_a_copy_waits() -> None:
+    outbox, courier = make()
+    head = deposit(1, source=SEAT, incarnation=0, dest=NEXT, causal=Causal("bob", 1, domain="d", to="b2", ttl=10**9))
+    outbox.forward(Turn(0), head, ONE)
+    outbox.on_deadline(Turn(400 * MILLISECOND))
+    outbox.on_deadline(Turn(2000 * MILLISECOND))
+    left = [head.causal.ttl for head in courier.posted if isinstance(head, Deposit) and head.causal is not None]
+    assert left == [10**9, 600 * MILLISECOND, 1]  # its place is needed for ever
+
+
+def test_a_letter_whose_mailbox_cannot_begin_now_is_not_given_up_by_its_seat() -> None:
+    outbox, courier = make()
+    outbox.forward(Turn(0), deposit(1, source=SEAT), ONE)
+    outbox.on_rejected(Turn(0), Rejected(SEAT, 1, "orders", 2, 1, 1, Code.CLUSTER_FULL, "full"))
+    assert outbox.lapsed == []
+    courier.posted.clear()
+    outbox.on_deadline(Turn(10 * CONFIG.retry))
+    assert courier.ids() == [1]

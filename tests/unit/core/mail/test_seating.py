@@ -59,6 +59,8 @@ CROWD = tuple(SeatEntry(f"s{number}", number, ("north",)) for number in range(SE
 ABSURD: list[tuple[str, str, object]] = [
     ("take", "name", ""),
     ("take", "name", LONG),
+    ("take", "name", "b~1"),
+    ("take", "name", "causeway/b"),
     ("take", "domains", ()),
     ("take", "domains", ("north", "north")),
     ("take", "domains", ("a/b",)),
@@ -124,7 +126,7 @@ def batch(source: str, dest: str, *, published: Published | None = None, causal:
 
 
 SENT = batch("app", A, causal=Causal("bob", 1, ((B, 7),)))
-STAMPED = Causal("bob", 1, domain="north", stamp=(0, 1, 5))
+STAMPED = Causal("bob", 1, domain="north", stamp=(0, 1, 5), to="b")
 HOPS = {
     "sent": SENT,
     "published": batch("app", A, published=Published("roads/a1"), causal=Causal()),
@@ -170,6 +172,8 @@ def test_sound_batch_on_each_hop_has_no_fault(which: str) -> None:
         ("between seats", {"causal": msgspec.structs.replace(STAMPED, stamp=(SEATS_MAX, 2, 3))}, "causal.stamp"),
         ("between seats", {"causal": msgspec.structs.replace(STAMPED, stamp=(1, SEATS_MAX, 3))}, "causal.stamp"),
         ("between seats", {"causal": msgspec.structs.replace(STAMPED, stamp=(1, 2, ID_MAX + 1))}, "causal.stamp"),
+        ("between seats", {"causal": msgspec.structs.replace(STAMPED, to="")}, "causal.to"),
+        ("mark", {"causal": msgspec.structs.replace(STAMPED, dest="", to="")}, "causal.to"),
         ("delivered", {"published": None}, "source"),
         ("delivered", {"source": "app"}, "topic"),
     ],
