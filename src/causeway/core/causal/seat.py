@@ -32,8 +32,8 @@ from causeway.wire.body import join
 VOID_AFTER: Duration = 30 * SECOND
 """So long after a take-over a place waits for its batch to be sent again."""
 
-VOIDED_AT_ONCE_MAX = 1024
-"""Places given up in one operation, which must fit a frame."""
+VOIDED_AT_ONCE_MAX = 256
+"""Places given up in one operation, which must fit a frame: what was published to a large domain has 63 stamps."""
 
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
