@@ -16,13 +16,13 @@ from causeway.cli.options import AsJson
 from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing
-from causeway.evaluate.evaluation import Effort, Evaluation
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.writing import write
 
 EXPERIMENTS: Final = {"aaa": "what causal order costs against the number of servers (AAA, section 6)"}
 """Each is the module of its name in `causeway.evaluate`, with a function `evaluate`."""
 
-Evaluate = Callable[[Effort, Callable[[int, int], None]], Evaluation]
+Evaluate = Callable[[Extent, Callable[[int, int], None]], Evaluation]
 
 
 def evaluate(
@@ -47,12 +47,12 @@ def evaluate(
     if jobs is not None and jobs < 1:
         raise ConfigError("jobs", jobs, "must be at least 1")
     check_drawing()
-    effort = Effort(quick=quick, seed=seed, jobs=jobs or os.cpu_count() or 1)
+    extent = Extent(quick=quick, seed=seed, jobs=jobs or os.cpu_count() or 1)
     run: Evaluate = importlib.import_module(f"causeway.evaluate.{experiment}").evaluate
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=notices(), transient=True, disable=as_json) as bar:
         task = bar.add_task(experiment, total=None)
-        found = run(effort, lambda done, total: bar.update(task, completed=done, total=total))
+        found = run(extent, lambda done, total: bar.update(task, completed=done, total=total))
     folder = out or Path("evaluation") / experiment
     written = write(found, folder)
     if as_json:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from causeway.evaluate.aaa_words import conclusions, text
-from causeway.evaluate.evaluation import Curve, Effort, Evaluation, Figure
+from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
 from causeway.evaluate.fits import confidence, logarithm_fit, power_fit
 from causeway.evaluate.seat_costs import (
     BROADCAST,
@@ -49,14 +49,14 @@ class Plan(msgspec.Struct, frozen=True):
 
 QUICK: Final = Plan(
     seeds=3,
-    halves={UNICAST: 500, BROADCAST: 50, PING: 10, PING_ALL: 5},
+    halves={UNICAST: 400, BROADCAST: 36, PING: 10, PING_ALL: 5},
     sizes={
         ("flat", UNICAST): (8, 16, 28, 40),
         ("bus", UNICAST): (16, 36, 100, 324),
         ("daisy", UNICAST): (16, 36, 100),
         ("tree", UNICAST): (33, 105, 321, 969),
         ("flat", BROADCAST): (8, 14, 24),
-        ("bus", BROADCAST): (16, 36, 49),
+        ("bus", BROADCAST): (16, 36),
         ("tree", BROADCAST): (9, 33),
     },
     once={
@@ -102,10 +102,10 @@ def plan_cases(plan: Plan, seed: int) -> list[CostCase]:
     return sorted(cases, key=lambda case: -case.weight)
 
 
-def evaluate(effort: Effort, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
+def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Measure everything and compare it with the paper; `tick` hears how much of the work is done."""
-    plan = QUICK if effort.quick else FULL
-    cases = plan_cases(plan, effort.seed)
+    plan = QUICK if extent.quick else FULL
+    cases = plan_cases(plan, extent.seed)
     total, done = round(sum(case.weight for case in cases)), 0.0
 
     def advance(case: CostCase) -> None:
@@ -113,23 +113,23 @@ def evaluate(effort: Effort, tick: Callable[[int, int], None] = lambda done, tot
         done += case.weight
         tick(round(done), total)
 
-    measured = run_cases(measure, cases, effort.jobs, advance)
+    measured = run_cases(measure, cases, extent.jobs, advance)
     order = list(LABELS)
     measured.sort(key=lambda cost: (cost.traffic, order.index(cost.layout), cost.seats, cost.seed))
-    return evaluated(measured, effort)
+    return evaluated(measured, extent)
 
 
-def evaluated(measured: Sequence[SeatCost], effort: Effort) -> Evaluation:
+def evaluated(measured: Sequence[SeatCost], extent: Extent) -> Evaluation:
     """What measurements say."""
     means, fits = means_of(measured), fits_of(measured)
-    quick = " --quick" if effort.quick else ""
+    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "aaa",
         TITLE,
-        f"causeway evaluate aaa{quick} --seed {effort.seed}",
+        f"causeway evaluate aaa{quick} --seed {extent.seed}",
         {
-            "seed": effort.seed,
-            "quick": effort.quick,
+            "seed": extent.seed,
+            "quick": extent.quick,
             "tree_domain_seats": TREE_SEATS,
             "tree_children": TREE_CHILDREN,
         },

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 
-class Effort(NamedTuple):
+class Extent(NamedTuple):
     """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
 
     quick: bool = False

@@ -1,6 +1,6 @@
 """What causal order costs per message: the seats of the product in a network of their own, and their own counters.
 
-Traffic runs until the clocks are in a steady state: after a warm-up, two successive halves of what is measured must
+SeatTraffic runs until the clocks are in a steady state: after a warm-up, two successive halves of what is measured must
 agree within 5 %, or the earlier one counts as warm-up too and another one follows.
 
 Owns: layouts of a size, traffic, counting. Must not know: what is claimed about the numbers.
@@ -174,7 +174,7 @@ def _depth(layout: str, seats: int, domains: int) -> int:
     return int(domains > 1)
 
 
-class Traffic:
+class SeatTraffic:
     """A network of seats with one application at each, its random numbers, and its counters."""
 
     topics = ""
@@ -218,7 +218,7 @@ class Traffic:
         )
 
 
-class Unicast(Traffic):
+class Unicast(SeatTraffic):
     """From anybody to anybody else, all pairs alike."""
 
     def send(self) -> None:
@@ -226,7 +226,7 @@ class Unicast(Traffic):
         source.send(b"", dest=dest.name)
 
 
-class Broadcast(Traffic):
+class Broadcast(SeatTraffic):
     """From anybody to everybody, in rounds: each once, in random order, so that few rounds are enough for a mean."""
 
     topics = TOPIC
@@ -241,7 +241,7 @@ class Broadcast(Traffic):
         self._round.pop().send(b"", topic=TOPIC)
 
 
-class PingPong(Traffic):
+class PingPong(SeatTraffic):
     """Between the two seats that are farthest apart, one message at a time."""
 
     def __init__(self, layout: Layout, seed: str) -> None:
@@ -294,7 +294,7 @@ class PingPongWithAll(PingPong):
         self.main.send(b"", topic=TOPIC)
 
 
-TRAFFIC: Final[dict[str, Callable[[Layout, str], Traffic]]] = {
+TRAFFIC: Final[dict[str, Callable[[Layout, str], SeatTraffic]]] = {
     UNICAST: Unicast,
     BROADCAST: Broadcast,
     PING: PingPong,

@@ -46,7 +46,7 @@ def test_people_see_which_claims_hold_and_where_the_files_are(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = Evaluation("aaa", "A title", "again", {}, (Conclusion("it grows", "it does not", False),), {}, (), "Words.")
-    monkeypatch.setattr(aaa, "evaluate", lambda effort, tick: found)
+    monkeypatch.setattr(aaa, "evaluate", lambda extent, tick: found)
     monkeypatch.chdir(tmp_path)
     assert main(["evaluate", "aaa"]) == 0
     printed = capsys.readouterr().out

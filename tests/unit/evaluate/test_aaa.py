@@ -10,14 +10,14 @@ import pytest
 
 from causeway.evaluate import aaa
 from causeway.evaluate.aaa_words import LINEAR, QUADRATIC, fit_of, rows_of, tree_power
-from causeway.evaluate.evaluation import Effort, Evaluation
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.seat_costs import AGREEMENT, PING, UNICAST, measure
 from causeway.evaluate.writing import as_report
 
 
 @pytest.fixture(scope="module")
 def quick() -> Evaluation:
-    return aaa.evaluate(Effort(quick=True, seed=0, jobs=2))
+    return aaa.evaluate(Extent(quick=True, seed=0, jobs=2))
 
 
 def exponent(quick: Evaluation, layout: str, metric: str) -> float:

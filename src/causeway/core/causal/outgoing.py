@@ -73,7 +73,7 @@ class Outgoing:
         self._sent: dict[str, dict[int, tuple[int, Entry]]] = {}
         """On their way, by destination and first id."""
         self._last: dict[str, int] = {}
-        """The last number sent to a mailbox in our time."""
+        """The last number sent to a mailbox where something of ours has not arrived."""
         self._subscribers = subscribers
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -179,11 +179,13 @@ class Outgoing:
             first = found[0] + 1
         if sent is not None and not sent:
             del self._sent[dest]
+            self._last.pop(dest, None)  # what comes next has nothing to wait for
         return done
 
     def gone(self, turn: Turn, mailbox: str) -> list[Entry]:
         """A mailbox has ended: whatever was for it has nowhere to go."""
         self._port.forget(turn, self._group, mailbox)
+        self._last.pop(mailbox, None)
         done: list[Entry] = []
         for _, entry in self._sent.pop(mailbox, {}).values():
             done += self._arrived(entry, mailbox)

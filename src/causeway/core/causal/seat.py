@@ -32,6 +32,9 @@ from causeway.wire.body import join
 VOID_AFTER: Duration = 30 * SECOND
 """So long after a take-over a place waits for its batch to be sent again."""
 
+VOIDED_AT_ONCE_MAX = 1024
+"""Places given up in one operation, which must fit a frame."""
+
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
 
@@ -330,11 +333,11 @@ class Seat:
     # Void ------------------------------------------------------------------------------------------------------
     def give_up(self, turn: Turn) -> None:
         """Places whose batches nobody has sent again are given up (we may write)."""
-        self.void_at = 0
-        for entry in self.entries.values():
-            if entry.body is None and not entry.row.origin[0]:
-                self.senders.give_up(entry)
-                self._make_void(entry)
+        lost = [entry for entry in self.entries.values() if entry.body is None and not entry.row.origin[0]]
+        self.void_at = turn.now if len(lost) > VOIDED_AT_ONCE_MAX else 0
+        for entry in lost[:VOIDED_AT_ONCE_MAX]:
+            self.senders.give_up(entry)
+            self._make_void(entry)
 
     def _make_void(self, entry: Entry) -> None:
         entry.void = True

@@ -77,7 +77,8 @@ class Senders:
         """Nobody sent an entry's body again."""
         _, source, incarnation, _ = entry.row.origin
         sender = self.all[source, incarnation]
-        sender.voided.append((entry.first, entry.last))
+        start = sender.voided.pop()[0] if sender.voided and sender.voided[-1][1] + 1 == entry.first else entry.first
+        sender.voided.append((start, entry.last))
         self.changed[source, incarnation] = sender
 
     def forget(self, entry: Entry) -> None:
