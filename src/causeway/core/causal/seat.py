@@ -26,7 +26,7 @@ from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published
 from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.trace import Step
-from causeway.types import SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
+from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
 from causeway.wire.body import join
 
 VOID_AFTER: Duration = 30 * SECOND
@@ -71,8 +71,8 @@ class Seat:
         self._arrived: list[Entry] = []
         self._writes: list[Write] = []
         self._done: list[Done] = []
-        self.stamps: dict[str, list[int]] = {}
-        """By domain: stamps made, and their bytes."""
+        self.stamps: dict[str, int] = {}
+        """Made so far, by domain."""
 
     # Rows ------------------------------------------------------------------------------------------------------
     def restore(self, turn: Turn, stored: Sequence[Row]) -> None:
@@ -269,10 +269,7 @@ class Seat:
         clock = self._clock(domain)
         assert clock is not None
         stamps = clock.send([self.chart.numbers[other] for other in others], count)
-        made = self.stamps.setdefault(domain, [0, 0])
-        for _, stamp in stamps:
-            made[0] += 1
-            made[1] += len(rows.encode(stamp))
+        self.stamps[domain] = self.stamps.get(domain, 0) + len(stamps)
         return [
             Way(seat_name(other), domain, first, stamp) for other, (first, stamp) in zip(others, stamps, strict=True)
         ]
@@ -371,7 +368,7 @@ class Seat:
             return
         self._marks[to] = number
         was = Published("", self.name, 0, _ORDERED, number, number, (), turn.now)
-        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, 4, 0)
+        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, NORMAL_PRIORITY, 0)
         self._step(turn, ("", head.by, 0, number), was, Causal("", _ORDERED, to=to), (deposit, MARK_BODY, 0))
 
     def register(self, turn: Turn, head: Register, position: int) -> None:
