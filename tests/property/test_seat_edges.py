@@ -188,3 +188,43 @@ def test_an_application_called_like_a_broker_keeps_its_own_batches() -> None:
     network.run(network.now + SECOND)
     assert [got.body for got in network.mailboxes["ben"]] == [b"mine"]
     assert network.places["q"].seat.senders.bytes == 0
+
+
+def test_nothing_is_remembered_of_mailboxes_that_have_everything() -> None:
+    network = network_of("p", "q")
+    anna = network.application("anna", "p")
+    for number in range(20):
+        network.map.bindings[f"reply-{number}"] = "q"
+        anna.send(b"x", dest=f"reply-{number}")
+    network.run(network.now + SECOND)
+    assert not anna.unanswered
+    assert not network.places["q"].seat.out._last
+
+
+# Places given up --------------------------------------------------------------------------------------------------
+def test_many_places_are_given_up_in_several_operations_and_remembered_as_one_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("causeway.core.causal.seat.VOIDED_AT_ONCE_MAX", 2)
+    network = network_of("p", "q")
+    anna, carl = network.application("anna", "p"), network.application("carl", "p")
+    network.application("ben", "q")
+    box = ClosedBox(network, "ben")
+    for number in range(5):
+        anna.send(b"%d" % number, dest="ben")
+    network.run(network.now + 10 * MILLISECOND)
+    anna.unanswered.clear()  # it dies, and so does its seat, and the next one
+    network.places["q"].crash()
+    place = network.places["p"]
+    place.crash()
+    steps = 0
+    while place.seat.void_at:
+        place.act(place.seat.give_up)
+        network.run(network.now + 10 * MILLISECOND)
+        steps += 1
+    assert steps == 3
+    assert place.seat.senders.all["anna", 1].voided == [(1, 5)]
+    box.open()
+    carl.send(b"behind", dest="ben")
+    network.run(network.now + 2 * SECOND)
+    assert [got.body for got in network.mailboxes["ben"]] == [b"behind"]

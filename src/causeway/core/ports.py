@@ -215,6 +215,9 @@ class Causal(Protocol):
     def submit(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
         """A client sends or publishes a batch in causal order."""
 
+    def knows(self, turn: Turn, seat: str) -> bool:
+        """Whether a seat (its group's name) is on the map; if not, as far as we know, the map is asked for."""
+
     def lapsed(self, turn: Turn, head: Deposit) -> None:
         """A batch of a seat has outlived its time on the way, or will never be taken."""
 

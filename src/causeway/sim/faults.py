@@ -10,6 +10,8 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
 - with `memory` durability a crash is the loss of a storage, so the same rule holds for every crash;
 - rows rot on one broker at a time, and the next one's only after all groups are whole and all rows are good again;
   not in a run that also loses storages: then the good copy might be the lost one;
+- a seat's rows change, and a row that changes is mended only by a member that is up to date; so where letters are sent
+  in causal order rows rot only if every group has at least 3 members;
 - a row that a broker keeps for itself rots only where every group has at least 3 members: without the row of its
   membership a broker is a stranger to the group, which has lost one of its copies for good, and one of two is no
   minority;
@@ -300,7 +302,8 @@ def _keep_claims(values: dict[str, Any]) -> None:
         values["disk_losses"] = 0.0
     if memory and not spare:
         values["crashes"] = 0.0
-    if memory or fewest < 2 or brokers < 2 or values["disk_losses"]:
+    enough = 3 if "causal" in values["workloads"] else 2
+    if memory or min(fewest, brokers) < enough or values["disk_losses"]:
         values["rots"] = 0.0
     if min(fewest, brokers) < 3:
         values["rot_local"] = False

@@ -232,6 +232,10 @@ class SimRun:
         """Whether everybody who has to do with a mailbox agrees on who owns it."""
         return self.convergence.in_one_hand(mailbox)
 
+    def seated(self) -> bool:
+        """Whether all domains are joined as they should be."""
+        return self.convergence.seated()
+
     def registrations(self) -> int:
         """How many subscriptions all items together know."""
         return self.convergence.registrations()

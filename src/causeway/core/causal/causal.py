@@ -113,6 +113,10 @@ class BrokerCausal:
         """A client sends or publishes a batch in causal order."""
         self._seats.submit(turn, conn, head, body)
 
+    def knows(self, turn: Turn, seat: str) -> bool:
+        """Whether a seat is on the map; if not, as far as we know, the map is asked for."""
+        return self._chart.knows(turn, seat)
+
     def ask(self, turn: Turn, event: ClientMessage) -> None:
         """A client asks for its seat, or for this broker to join a domain."""
         match event.head:

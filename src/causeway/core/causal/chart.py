@@ -39,7 +39,7 @@ from causeway.domains.limits import (
 from causeway.errors import REMEDIES, Code, ConfigError
 from causeway.limits import DETAIL_CHARS_MAX
 from causeway.names import check_seat, seat_name
-from causeway.types import MILLISECOND, SECOND, Duration, Instant, key_of
+from causeway.types import MILLISECOND, SEAT_PREFIX, SECOND, Duration, Instant, key_of
 
 ASK_AGAIN_MIN: Duration = 200 * MILLISECOND
 ASK_AGAIN_MAX: Duration = 5 * SECOND
@@ -186,6 +186,16 @@ class Chart:
         if version > self.version:
             self._wanted = max(version, self._wanted)
             self._ask_map(turn)
+
+    def knows(self, turn: Turn, group: str) -> bool:
+        """Whether a seat is on the map; if not, as far as we know, ask for a later one.
+
+        What clients say about seats that nobody has must not begin groups: those never end.
+        """
+        if group.removeprefix(SEAT_PREFIX) in self.graph.seats:
+            return True
+        self.want(turn, self.version + 1)
+        return False
 
     def _ask_map(self, turn: Turn) -> None:
         if _MAP not in self._deadlines:

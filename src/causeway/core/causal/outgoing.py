@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
-from causeway.types import Flag, Instant, ServiceClass
+from causeway.types import NORMAL_PRIORITY, Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -73,7 +73,7 @@ class Outgoing:
         self._sent: dict[str, dict[int, tuple[int, Entry]]] = {}
         """On their way, by destination and first id."""
         self._last: dict[str, int] = {}
-        """The last number sent to a mailbox in our time."""
+        """The last number sent to a mailbox where something of ours has not arrived."""
         self._subscribers = subscribers
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ class Outgoing:
             row.count,
             way.first - 1,
             row.flags & _HEADERS | _RELIABLE,
-            4,
+            NORMAL_PRIORITY,
             0,  # it must not end on the way: others wait for its place
             self._port.me,
             row.published,
@@ -155,7 +155,7 @@ class Outgoing:
             count,
             self._last.get(mailbox, 0),
             row.flags & _HEADERS | _RELIABLE,
-            4,
+            NORMAL_PRIORITY,
             max(1, row.expires - turn.now) if row.expires else 0,
             self._port.me,
             msgspec.structs.replace(row.published, number=first - 1, picked=runs),
@@ -179,11 +179,13 @@ class Outgoing:
             first = found[0] + 1
         if sent is not None and not sent:
             del self._sent[dest]
+            self._last.pop(dest, None)  # what comes next has nothing to wait for
         return done
 
     def gone(self, turn: Turn, mailbox: str) -> list[Entry]:
         """A mailbox has ended: whatever was for it has nowhere to go."""
         self._port.forget(turn, self._group, mailbox)
+        self._last.pop(mailbox, None)
         done: list[Entry] = []
         for _, entry in self._sent.pop(mailbox, {}).values():
             done += self._arrived(entry, mailbox)

@@ -26,11 +26,14 @@ from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published
 from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.trace import Step
-from causeway.types import SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
+from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
 from causeway.wire.body import join
 
 VOID_AFTER: Duration = 30 * SECOND
 """So long after a take-over a place waits for its batch to be sent again."""
+
+VOIDED_AT_ONCE_MAX = 1024
+"""Places given up in one operation, which must fit a frame."""
 
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
@@ -68,8 +71,8 @@ class Seat:
         self._arrived: list[Entry] = []
         self._writes: list[Write] = []
         self._done: list[Done] = []
-        self.stamps: dict[str, list[int]] = {}
-        """By domain: stamps made, and their bytes."""
+        self.stamps: dict[str, int] = {}
+        """Made so far, by domain."""
 
     # Rows ------------------------------------------------------------------------------------------------------
     def restore(self, turn: Turn, stored: Sequence[Row]) -> None:
@@ -266,10 +269,7 @@ class Seat:
         clock = self._clock(domain)
         assert clock is not None
         stamps = clock.send([self.chart.numbers[other] for other in others], count)
-        made = self.stamps.setdefault(domain, [0, 0])
-        for _, stamp in stamps:
-            made[0] += 1
-            made[1] += len(rows.encode(stamp))
+        self.stamps[domain] = self.stamps.get(domain, 0) + len(stamps)
         return [
             Way(seat_name(other), domain, first, stamp) for other, (first, stamp) in zip(others, stamps, strict=True)
         ]
@@ -330,11 +330,11 @@ class Seat:
     # Void ------------------------------------------------------------------------------------------------------
     def give_up(self, turn: Turn) -> None:
         """Places whose batches nobody has sent again are given up (we may write)."""
-        self.void_at = 0
-        for entry in self.entries.values():
-            if entry.body is None and not entry.row.origin[0]:
-                self.senders.give_up(entry)
-                self._make_void(entry)
+        lost = [entry for entry in self.entries.values() if entry.body is None and not entry.row.origin[0]]
+        self.void_at = turn.now if len(lost) > VOIDED_AT_ONCE_MAX else 0
+        for entry in lost[:VOIDED_AT_ONCE_MAX]:
+            self.senders.give_up(entry)
+            self._make_void(entry)
 
     def _make_void(self, entry: Entry) -> None:
         entry.void = True
@@ -368,7 +368,7 @@ class Seat:
             return
         self._marks[to] = number
         was = Published("", self.name, 0, _ORDERED, number, number, (), turn.now)
-        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, 4, 0)
+        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, NORMAL_PRIORITY, 0)
         self._step(turn, ("", head.by, 0, number), was, Causal("", _ORDERED, to=to), (deposit, MARK_BODY, 0))
 
     def register(self, turn: Turn, head: Register, position: int) -> None:

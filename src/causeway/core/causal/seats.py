@@ -34,7 +34,7 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Groups, Links
 from causeway.errors import Code, RemoteProtocolError
-from causeway.names import MAP_NAME, is_seat
+from causeway.names import MAP_NAME, is_seat, may_end
 from causeway.types import SEAT_PREFIX, BrokerId, Instant, Key, Peer, key_of
 from causeway.wire.codec import decode_head
 
@@ -140,9 +140,9 @@ class Seats:
             self._dirty[key] = None
 
     def on_gone(self, turn: Turn, head: Rejected) -> None:
-        """A mailbox does not exist any more."""
+        """A mailbox does not exist any more; of one that never ends, and of a seat, that is not believed."""
         key = key_of(head.source)
-        if key in self.all:
+        if key in self.all and may_end(head.dest):
             self.all[key].on_gone(turn, head.dest)
             self._dirty[key] = None
 
@@ -172,6 +172,9 @@ class Seats:
             fault = f"published.source={head.published.source!r}: must be empty; the batch says who publishes"
         if fault is not None:
             turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
+            return
+        if not self._chart.knows(turn, head.dest):
+            turn.send(conn, rejected(head, Code.NOT_READY, f"dest={head.dest!r}: is not on the map known here"))
             return
         self._desk.outbox.take(turn, conn, head, body)
 

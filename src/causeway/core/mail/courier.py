@@ -46,6 +46,7 @@ from causeway.core.messages import (
     TxPrepare,
     TxPrepared,
 )
+from causeway.core.messages.soundness import peer_fault
 from causeway.core.ports import Groups, Links, Postable, Ring
 from causeway.errors import REMEDIES, RETRIABLE_CODES, Code
 from causeway.limits import (
@@ -123,7 +124,7 @@ class MailCourier:
             if not self._local.arrived(turn, key, head, body):
                 self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
-        self._forward(turn, mailbox, head, body, 0)
+        self._forward(turn, mailbox, head, body, 0, by=self._links.me)
 
     # On the way ------------------------------------------------------------------------------------------------
     def on_routed(self, turn: Turn, peer: Peer, head: Routed, body: bytes) -> None:
@@ -131,10 +132,13 @@ class MailCourier:
         if key_of(head.mailbox) != head.key or head.hops >= ROUTE_HOPS_MAX:
             return
         if self._groups.owned(head.key):
+            sender = head.sender
+            if sender is not None and self._links.peer(sender.id) is None and peer_fault(sender) is None:
+                self._links.learn(sender)
             if not self._local.arrived(turn, head.key, head.head, body):
                 self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))
             return
-        self._forward(turn, head.mailbox, head.head, body, head.hops + 1, back=peer.id)
+        self._forward(turn, head.mailbox, head.head, body, head.hops + 1, by=head.sender, back=peer.id)
 
     def on_direct(self, turn: Turn, peer: Peer, mailbox: str, head: Postable, body: bytes) -> None:
         """A message whose sender took us for the owner."""
@@ -145,9 +149,19 @@ class MailCourier:
             return
         if peer.id != self._links.me.id and self._groups.config(key) is None:
             self._links.send(turn, peer.id, NotMember(key, 0, 0))
-        self._forward(turn, mailbox, head, body, 1, back=peer.id)
+        self._forward(turn, mailbox, head, body, 1, by=peer, back=peer.id)
 
-    def _forward(self, turn: Turn, mailbox: str, head: Postable, body: bytes, hops: int, *, back: bytes = b"") -> None:
+    def _forward(
+        self,
+        turn: Turn,
+        mailbox: str,
+        head: Postable,
+        body: bytes,
+        hops: int,
+        *,
+        by: Peer | None,
+        back: bytes = b"",
+    ) -> None:
         """To the owner if we know one that lives, else along the ring, else wait until the directory has spoken."""
         key = key_of(mailbox)
         birth = may_begin(mailbox, head)
@@ -162,7 +176,7 @@ class MailCourier:
         if isinstance(head, Deposit):
             self._tracer.deposit(turn, Step.FORWARDED, head)
         broker, direct = target
-        self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head), body)
+        self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head, by), body)
 
     def target(self, turn: Turn, key: Key, mailbox: str, *, birth: bool = True) -> tuple[Key, bool] | None:
         """The broker to try next and whether it is the owner; None when we must wait (and something is under way).

@@ -49,6 +49,7 @@ from causeway.core.messages import (
     Find,
     JoinDomain,
     Message,
+    Moved,
     NotMember,
     Outcome,
     Outdated,
@@ -72,7 +73,7 @@ from causeway.core.messages import (
 )
 from causeway.core.ports import Causal, Groups, Postable, Ring, Topics
 from causeway.errors import Code
-from causeway.limits import ID_MAX, STATUS_ENTRIES_MAX
+from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
 from causeway.names import is_seat
 from causeway.topics import is_item
 from causeway.types import Instant, Key
@@ -194,6 +195,9 @@ class Desk:
                 self._counter.serve(turn, event, head.mailbox)
             case Commit():
                 self._on_commit(turn, event, head)
+            case Attach() if head.interest is not None and not self._knows_seat(turn, head.interest.seat):
+                detail = f"seat={head.interest.seat[:NAME_BYTES_MAX]!r}: is not on the map known here"
+                turn.send(conn, Moved(head.mailbox[:NAME_BYTES_MAX], None, Code.NOT_READY, detail))
             case Attach() | Browse() | Find() | EndMailbox():
                 self._counter.request(turn, event, head.mailbox)
             case AskSeat() | JoinDomain():
@@ -201,6 +205,10 @@ class Desk:
             case _:
                 detail = f"{type(head).__name__} is not something a client says"
                 self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
+
+    def _knows_seat(self, turn: Turn, seat: str) -> bool:
+        """Whether a reader can be registered there, if it wants to be: a seat that nobody has must not begin."""
+        return not is_seat(seat) or self._causal.knows(turn, seat)
 
     def _introduce(self, turn: Turn, conn: int, identity: tuple[str, int]) -> bool:
         """A client sends under the name it said hello with, and no other."""
@@ -283,7 +291,7 @@ class Desk:
             if head.mailbox != place_of(head.head) or not head.hops >= 0:
                 return False
             head = head.head
-        if faults.naming_fault(head) is not None or seating_fault(head) is not None:
+        if faults.naming_fault(head) is not None:
             return False
         if isinstance(head, Deposit):
             fault = faults.deposit_fault(head, body)
@@ -297,7 +305,7 @@ class Desk:
             if fault is not None:
                 self.courier.decline(turn, head, Code.BAD_FIELD, fault)
             return fault is None
-        return True
+        return seating_fault(head) is None
 
     def on_group_hearsay(self, turn: Turn, event: PeerMessage) -> None:
         """News about where a mailbox is may let go what waits for it."""

@@ -295,6 +295,8 @@ class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
         | Bind
         | AskMark
     )
+    sender: Peer | None = None
+    """Who posted it: the owner may never have heard of that broker, and is to answer it."""
 
 
 MailMessage = (

@@ -115,6 +115,11 @@ def _ballot_fault(ballot: Ballot | None) -> str | None:
     return f"ballot={ballot}: must be a number in 0..{EPOCH_MAX} and a broker's id"
 
 
+def peer_fault(peer: Peer) -> str | None:
+    """What is wrong with how a broker is described; None if nothing is."""
+    return _peers_fault([peer])
+
+
 def _peers_fault(peers: Sequence[Peer]) -> str | None:
     if len(peers) > GROUP_MEMBERS_MAX:
         return f"{len(peers)} brokers; a group has at most {GROUP_MEMBERS_MAX}"

@@ -182,7 +182,10 @@ class Causality(Checker):
         self._done: dict[tuple[str, Letter], Reader] = {}
 
     def share(self, mailbox: str) -> None:
-        """A mailbox has several readers: its order is nobody's, but what they get counts as cause."""
+        """A mailbox has several readers: its order is nobody's, but what they get counts as cause.
+
+        One of them that was cut off may get late what another is done with by then.
+        """
         self._shared[mailbox] = None
 
     # Topics ----------------------------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ class Causality(Checker):
         held = self._held.setdefault(reader, {})
         if place in held:
             self.complain(f"{letter} was delivered twice to {reader} from {mailbox}")
-        if place in self._done:
+        if place in self._done and mailbox not in self._shared:
             self.complain(f"{letter} was delivered to {reader} from {mailbox} after {self._done[place]} was done")
         held[place] = None
         self.history.receive(reader, letter)

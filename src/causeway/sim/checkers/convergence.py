@@ -97,6 +97,19 @@ class Convergence:
                         return f"mailbox {mailbox['name']} on {broker.name} still has {what}={mailbox[what]}"
         return None
 
+    def seated(self) -> bool:
+        """Whether all brokers that began sit in their domains, and everybody who sits somewhere knows."""
+        first = {broker.name: broker for broker in self.cluster.brokers[: self.options.brokers]}
+        wanted = [(domain, name) for name in first for domain in self.cluster.seating[name]]
+        for broker in first.values():
+            if not broker.up and not broker.gone:
+                return False
+            if broker.up and self.cluster.seating[broker.name]:
+                known: dict[str, list[str]] = self._statistics(broker)["causal"]["domains"]
+                if not all(name in known.get(domain, ()) for domain, name in wanted):
+                    return False
+        return True
+
     def registrations(self) -> int:
         """How many subscriptions all items together know."""
         return sum(self._statistics(broker)["topics"]["subscriptions"] for broker in self.cluster.members())

@@ -34,6 +34,9 @@ class Scene(Protocol):
     def in_one_hand(self, mailbox: str) -> bool:
         """Whether everybody who has to do with a mailbox agrees on who owns it."""
 
+    def seated(self) -> bool:
+        """Whether everybody sits in its domains: before, what is published does not reach everybody."""
+
     def registrations(self) -> int:
         """How many subscriptions all items of the cluster together know."""
 

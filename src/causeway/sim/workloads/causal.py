@@ -10,7 +10,7 @@ from causeway.sim.application import Application
 from causeway.sim.held import Held
 from causeway.sim.letters import CAUSAL
 from causeway.sim.workloads.base import Workload
-from causeway.types import ServiceClass
+from causeway.types import MILLISECOND, ServiceClass
 
 TOPICS = (f"{CAUSAL}/talk", f"{CAUSAL}/news/near", f"{CAUSAL}/news/far")
 PATTERNS = (f"{CAUSAL}/#", f"{CAUSAL}/#", f"{CAUSAL}/news/*", f"{CAUSAL}/talk", "")
@@ -40,6 +40,16 @@ class CausalTalk(Workload):
             self.talkers.append(talker)
         for talker in self.talkers:
             self.scene.launch(talker)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Talk when the domains are joined: what is published before reaches those that were."""
+        options = self.scene.options
+        if not self.scene.seated():
+            if self.active:
+                self.scene.world.after(100 * MILLISECOND, self._begin)
+            return
+        for talker in self.talkers:
             self.every(options.rate / options.burst, lambda talker=talker: self._burst(talker))  # type: ignore[misc]
 
     def pending(self) -> str | None:

@@ -168,6 +168,7 @@ class FakeLinks:
         self.clients: dict[int, tuple[str, int]] = {}
         self.refused: list[tuple[int, Code, str]] = []
         self.full: set[int] = set()
+        self.learned: list[Peer] = []
 
     def send(self, turn: Turn, to: BrokerId, head: Message, body: bytes = b"") -> None:
         self.sent.append((to, head))
@@ -179,7 +180,8 @@ class FakeLinks:
     def conn_of(self, broker: BrokerId) -> int | None:
         return None
 
-    def learn(self, peer: Peer) -> None: ...
+    def learn(self, peer: Peer) -> None:
+        self.learned.append(peer)
 
     def is_up(self, broker: BrokerId) -> bool:
         return True

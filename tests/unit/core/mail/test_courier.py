@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from causeway.core.events import ClientMessage, PeerMessage
@@ -31,7 +32,7 @@ from causeway.errors import Code
 from causeway.limits import ROUTE_HOPS_MAX, WAITING_PER_MAILBOX_MAX
 from causeway.names import MAP_NAME, seat_name
 from causeway.trace import Step
-from causeway.types import Key, key_of
+from causeway.types import Key, Peer, key_of
 from tests.unit.core.mail.neighbours import ME, OTHER, THIRD, FakeGroups, FakeLinks, FakeRing, at, heads
 from tests.unit.core.mail.postroom import NAME, body_of, deposit
 
@@ -39,6 +40,8 @@ KEY = key_of(NAME)
 ACCEPTED = Accepted("a", 1, NAME, 1, 1, 1)
 OURS = deposit(1, origin=ME.id)
 """A batch of a client of ours."""
+STRANGER = Peer(key_of("b9"), "b9", "127.0.0.1", 7009, 9)
+"""A broker that nobody here has heard of."""
 
 
 class Here:
@@ -97,6 +100,14 @@ def test_answer_goes_to_the_source_broker_or_stays_here(stage: Stage) -> None:
     assert stage.links.take() == []
 
 
+def test_owner_learns_how_to_reach_who_posted_an_envelope(stage: Stage) -> None:
+    stage.groups.own(NAME)
+    nobody = msgspec.structs.replace(STRANGER, host="")
+    for sender in (STRANGER, OTHER, nobody, None):
+        stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 2, OURS, sender), b"")
+    assert stage.links.learned == [STRANGER]
+
+
 def test_clogging_is_the_desks_to_know(stage: Stage) -> None:
     assert stage.courier.clogged(66)
     assert not stage.courier.clogged(2)
@@ -122,7 +133,7 @@ def test_living_member_is_asked_when_the_owner_is_suspected_each_in_turn(stage: 
     stage.post()
     ((to, head),) = stage.links.take()
     assert to == THIRD.id
-    assert head == Routed(KEY, NAME, 0, OURS)
+    assert head == Routed(KEY, NAME, 0, OURS, ME)
     fourth = type(THIRD)(key_of("b4"), "b4", "127.0.0.1", 7004, 4)
     stage.groups.know(NAME, OTHER, THIRD, fourth)
     asked = set()
@@ -151,7 +162,7 @@ def test_directory_is_asked_when_all_known_members_are_suspected(stage: Stage) -
 def test_unknown_mailbox_goes_along_the_ring(stage: Stage) -> None:
     stage.ring.hop = THIRD.id
     stage.post()
-    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 0, OURS))]
+    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 0, OURS, ME))]
 
 
 def test_directory_is_asked_where_the_ring_ends(stage: Stage) -> None:
@@ -170,8 +181,8 @@ def test_broker_that_is_still_joining_only_waits(stage: Stage) -> None:
 # On the way -----------------------------------------------------------------------------------------------------
 def test_envelope_goes_on_with_one_hop_more(stage: Stage) -> None:
     stage.ring.hop = THIRD.id
-    stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS), b"")
-    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 4, OURS))]
+    stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 3, OURS, STRANGER), b"")
+    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 4, OURS, STRANGER))]
 
 
 def test_envelope_for_an_unknown_group_does_not_go_back_where_it_came_from(stage: Stage) -> None:
@@ -201,13 +212,13 @@ def test_envelope_that_circles_or_lies_about_its_key_is_dropped(stage: Stage, ke
 def test_sender_that_took_us_for_the_owner_is_corrected_and_its_batch_goes_on(stage: Stage) -> None:
     stage.ring.hop = THIRD.id
     stage.courier.on_direct(at(), OTHER, NAME, OURS, b"")
-    assert stage.links.take() == [(OTHER.id, NotMember(KEY, 0, 0)), (THIRD.id, Routed(KEY, NAME, 1, OURS))]
+    assert stage.links.take() == [(OTHER.id, NotMember(KEY, 0, 0)), (THIRD.id, Routed(KEY, NAME, 1, OURS, OTHER))]
 
 
 def test_direct_batch_for_a_group_we_know_goes_to_its_owner_without_a_correction(stage: Stage) -> None:
     stage.groups.know(NAME, THIRD, ME)
     stage.courier.on_direct(at(), OTHER, NAME, OURS, b"")
-    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 1, OURS))]
+    assert stage.links.take() == [(THIRD.id, Routed(KEY, NAME, 1, OURS, OTHER))]
 
 
 @pytest.mark.parametrize("way", ["post", "direct", "routed"])
