@@ -117,7 +117,8 @@ def test_a_seat_that_stamps_receivers_one_by_one_is_found(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(MatrixClock, "send", send)
     evidence = hunt(domains=1, **SLOW)
-    assert evidence.startswith("Causality: ") and "which happened before it" in evidence
+    assert evidence.startswith("Causality: ")
+    assert "which happened before it" in evidence
 
 
 def test_a_seat_that_forgets_its_clock_when_it_is_taken_over_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,4 +146,5 @@ def test_a_seat_that_does_not_ask_for_marks_is_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("causeway.sim.workloads.causal.PUBLISHED_SHARE", 0.0)
     monkeypatch.setattr("causeway.sim.workloads.causal.EARLY", 0.0)
     evidence = hunt(domains=1, **SLOW)
-    assert evidence.startswith("Causality: ") and "causal-queue" in evidence
+    assert evidence.startswith("Causality: ")
+    assert "causal-queue" in evidence

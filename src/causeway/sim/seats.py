@@ -113,6 +113,9 @@ class Place:
         other = self.network.places[head.seat.removeprefix(SEAT_PREFIX)]
         self.network.travel(lambda: other.act(lambda turn: other.seat.on_ask_mark(turn, head)))
 
+    def write(self, turn: Turn, seat: str) -> None:
+        self._flush()
+
     # Steps -----------------------------------------------------------------------------------------------------
     def act(self, what: Callable[[Turn], None]) -> None:
         """Let something happen, and write what was decided."""

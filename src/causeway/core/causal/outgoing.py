@@ -59,6 +59,9 @@ class SeatPort(Protocol):
     def ask(self, turn: Turn, head: AskMark) -> None:
         """To another seat; may be lost."""
 
+    def write(self, turn: Turn, seat: str) -> None:
+        """A seat has decided as much as one operation should hold: make one of it."""
+
 
 class Outgoing:
     """All that one seat has on its way."""

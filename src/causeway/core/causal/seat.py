@@ -23,6 +23,8 @@ from causeway.core.causal.subscribers import Subscribers
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register
+from causeway.domains.limits import DECIDED_BYTES_MAX
+from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.trace import Step
@@ -68,6 +70,8 @@ class Seat:
         self.void_at: Instant = 0
         """When places without a batch are given up; 0 when there are none."""
         self._new: list[Entry] = []
+        self._size = 0
+        """About how many bytes of rows they take."""
         self._arrived: list[Entry] = []
         self._writes: list[Write] = []
         self._done: list[Done] = []
@@ -97,7 +101,7 @@ class Seat:
         writes, self._writes = self._writes, []
         changed, self.senders.changed = self.senders.changed, {}
         forgotten, self.senders.forgotten = self.senders.forgotten, []
-        new, self._new = self._new, []
+        new, self._new, self._size = self._new, [], 0
         arrived, self._arrived = self._arrived, []
         done, self._done = self._done, []
         for sender in changed.values():
@@ -264,6 +268,9 @@ class Seat:
         self.following += head.count
         self._remember(entry)
         self._new.append(entry)
+        self._size += ITEM_OVERHEAD_BYTES + 5 * sum(len(way.stamp) for way in ways)
+        if self._size >= DECIDED_BYTES_MAX:
+            self._port.write(turn, self.group)
 
     def _stamped(self, domain: str, others: Sequence[str], count: int) -> list[Way]:
         clock = self._clock(domain)

@@ -206,6 +206,10 @@ class Seats:
     def ask(self, turn: Turn, head: AskMark) -> None:
         self._desk.courier.post(turn, head.seat, head)
 
+    def write(self, turn: Turn, seat: str) -> None:
+        key = key_of(seat)
+        self._append(turn, key, self.all[key])
+
     # Time ------------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn) -> None:
         """End of a turn: one operation for all that a seat decided in it."""
