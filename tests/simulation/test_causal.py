@@ -141,7 +141,7 @@ def test_a_seat_that_forgets_its_senders_when_it_is_taken_over_is_found(monkeypa
 
 def test_a_seat_that_does_not_ask_for_marks_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was read at another seat, out of the queue, is a cause like any other."""
-    monkeypatch.setattr(Senders, "_knows", lambda self, turn, causal: True)
+    monkeypatch.setattr(Senders, "_unknown", lambda self, turn, causal: "")
     monkeypatch.setattr("causeway.sim.workloads.causal.QUEUE_SHARE", 0.5)
     monkeypatch.setattr("causeway.sim.workloads.causal.PUBLISHED_SHARE", 0.0)
     monkeypatch.setattr("causeway.sim.workloads.causal.EARLY", 0.0)
