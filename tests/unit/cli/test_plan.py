@@ -66,7 +66,7 @@ def test_table_may_come_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('[{"from": "a", "to": "b", "rate": 2}]'))
-    assert run(capsys, "-")["seats"] == {"a": ["d1"], "b": ["d1"]}
+    assert run(capsys, "-")["seats"] == {"a": ["main"], "b": ["main"]}
 
 
 def test_present_of_a_running_network(
