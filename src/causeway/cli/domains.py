@@ -13,7 +13,7 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
-from causeway.cli.status import ask_all
+from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
 
 
@@ -44,8 +44,7 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
     object: "version" of the map, "domains" (each "name", "seats", "routers"), "routers" (domains by broker),
     "refusals" (why a broker is not seated as configured).
     """
-    _lines, reports = asyncio.run(ask_all(parse_url(resolve_url(url, data))))
-    found = latest(reports)
+    found = latest(asyncio.run(reports_of(parse_url(resolve_url(url, data)))))
     if as_json:
         print_json(found)
     else:

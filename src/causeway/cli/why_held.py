@@ -13,11 +13,10 @@ from rich.markup import escape
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
-from causeway.cli.status import ask_all
+from causeway.cli.status import reports_of
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
-from causeway.errors import CausewayError, TransportError
-from causeway.local.probe import Probe
+from causeway.local.probe import first_answer
 from causeway.types import SECOND, Instant
 
 
@@ -52,7 +51,7 @@ def why_held(
     "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since")}; instants are nanoseconds.
     """
     addresses = parse_url(resolve_url(url, data))
-    reports = asyncio.run(ask_all(addresses))[1] if everywhere else [asyncio.run(_first(addresses))]
+    reports = asyncio.run(reports_of(addresses)) if everywhere else [asyncio.run(_first(addresses))]
     seats = waits(reports)
     if as_json:
         print_json({"seats": seats})
@@ -68,14 +67,7 @@ def why_held(
 
 
 async def _first(addresses: Iterable[Address]) -> dict[str, Any]:
-    reasons: list[str] = []
-    for host, port in addresses:
-        try:
-            async with Probe(host, port) as probe:
-                return await probe.status(whole=False)
-        except CausewayError as error:
-            reasons.append(str(error))
-    raise TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
+    return await first_answer(addresses, lambda probe: probe.status(whole=False))
 
 
 def waits(reports: Iterable[Mapping[str, Any]]) -> list[SeatWaits]:

@@ -62,13 +62,13 @@ def test_batch_of_a_later_map_and_a_mark_say_so() -> None:
 def test_one_broker_is_asked_or_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], everywhere: bool
 ) -> None:
-    async def ask_all(addresses: object) -> tuple[list[object], list[dict[str, Any]]]:
-        return [], [REPORT, {"broker": "b8", "causal": {"seats": [{"seat": "b8"}]}}]
+    async def reports_of(addresses: object) -> list[dict[str, Any]]:
+        return [REPORT, {"broker": "b8", "causal": {"seats": [{"seat": "b8"}]}}]
 
     async def first(addresses: object) -> dict[str, Any]:
         return REPORT
 
-    monkeypatch.setattr(why_held_module, "ask_all", ask_all)
+    monkeypatch.setattr(why_held_module, "reports_of", reports_of)
     monkeypatch.setattr(why_held_module, "_first", first)
     arguments = ["why-held", "--url", "causeway://h:1", *(["--all"] if everywhere else [])]
     assert main([*arguments, "--json"]) == 0
