@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
-from causeway.cli.domains import latest
+from causeway.cli.domains import domain_row, latest
 from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
 from causeway.cli.status import reports_of
@@ -174,11 +174,11 @@ def _table(found: Proposal) -> Table:
     for column in ("seats", "messages/s", "cost"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("routers")
-    table.add_column("members")
+    table.add_column("other seats")
     for line in found.domains[:SHOWN_DOMAINS_MAX]:
-        others = [name for name in line.members if name not in line.routers]
+        name, routers, others = domain_row(line.name, line.members, line.routers)
         numbers = (str(len(line.members)), _number(line.rate), _number(line.cost))
-        table.add_row(escape(line.name), *numbers, escape(", ".join(line.routers)), escape(", ".join(others)))
+        table.add_row(name, *numbers, routers, others)
     return table
 
 

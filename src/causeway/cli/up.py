@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.cli.domains import domain_table, seated
 from causeway.cli.options import AsJson, Settings, read_text
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
@@ -163,19 +163,12 @@ def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) 
     return table
 
 
-def domain_table(run: RunFile) -> Table | str:
+def places(run: RunFile) -> Table | str:
     """Who sits where; one domain needs no table."""
     graph = DomainGraph({entry.name: tuple(entry.domains) for entry in run.brokers})
     if len(graph.domains) < 2:
         return "".join(f"all of them in the domain {escape(domain)}" for domain in graph.domains)
-    table = Table(title="domains", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("domain", "routers", "other brokers"):
-        table.add_column(column)
-    for domain, members in graph.domains.items():
-        routers = [name for name in members if len(graph.seats[name]) > 1]
-        others = [name for name in members if len(graph.seats[name]) == 1]
-        table.add_row(escape(domain), escape(", ".join(routers)), escape(", ".join(others)))
-    return table
+    return domain_table("domains", seated(graph))
 
 
 def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bool, as_json: bool) -> None:
@@ -197,7 +190,7 @@ def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bo
     out: Console = notices()
     out.print(f"[green]{len(brokers)} brokers serve[/green] {run.url}", soft_wrap=True)
     out.print(f"data {cluster.data}, durability {run.durability}, {run.copies} copies", soft_wrap=True)
-    out.print(domain_table(run))
+    out.print(places(run))
     for name, why in unseated.items():
         out.print(f"[yellow]{escape(name)} is not in its domains[/yellow]: {escape(why)}", soft_wrap=True)
     out.print("try: causeway send billing hello; causeway receive billing; causeway status")
