@@ -45,14 +45,18 @@ def up(
     ] = None,
     copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
     layout: Annotated[
-        str | None, typer.Option(help="Of domains, for causal order: flat, bus, daisy or tree; default one domain.")
+        str | None,
+        typer.Option(help="How domains (of causal order) are laid out: flat, bus, daisy or tree; default one domain."),
     ] = None,
     domains: Annotated[
-        int | None, typer.Option(help="How many; default about the square root of the brokers. Alone: a bus of them.")
+        int | None,
+        typer.Option(help="How many domains; default about the square root of the brokers. Without --layout: a bus."),
     ] = None,
-    domain: Annotated[str | None, typer.Option(help="Or the name of one for all; default main.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="The name of the one domain that all are in; default main.")
+    ] = None,
     seats: Annotated[
-        Path | None, typer.Option(help="Or the brokers and their domains by name, as 'plan domains --out' writes them.")
+        Path | None, typer.Option(help="A file with every broker's domains by name, as 'plan domains --out' writes it.")
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
     settings: Settings = None,

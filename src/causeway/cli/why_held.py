@@ -46,7 +46,14 @@ def why_held(
     """Show, for each seat held by a broker, which batches wait, for which missing predecessor, and since when.
 
     It asks the first broker of --url that answers, or with --all every broker. A batch waits until everything that
-    came before it in causal order is there. With --json it prints {"seats": each with "broker", "seat", "held" (each
+    came before it in causal order is there.
+
+    A seat is a broker's place in its domains, where applications send in causal order; neighbours hold it while its
+    broker is away. A predecessor is a batch that comes before another one in causal order; numbers say up to which of a
+    seat's batches this seat needs and has. A mark tells a seat what an application has read at another seat: what the
+    application sends next comes after that.
+
+    With --json it prints {"seats": each with "broker", "seat", "held" (each
     "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
     "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since")}; instants are nanoseconds.
     """
