@@ -114,14 +114,13 @@ def _held(batch: Mapping[str, Any], now: Instant) -> str:
     to = batch.get("dest") or batch.get("topic")
     what = f"{batch.get('source')} {ids}" + (f" to {to}" if to else ", a mark")
     way = f"from {batch.get('from')} in [{batch.get('domain')}]"
-    missing = [_missing(gap) for gap in batch.get("waits_for", [])]
-    reason = f"waits for {', '.join(missing)}" if missing else "is behind another one of the same seat"
-    return f"  {what}, {way}: {reason}{_age(batch, now)}"
+    missing = ", ".join(_missing(gap) for gap in batch.get("waits_for", []))
+    return f"  {what}, {way}: waits for {missing}{_age(batch, now)}"
 
 
 def _missing(gap: Mapping[str, Any]) -> str:
     if gap.get("seat") == "?":
-        return "a later map of domains"
+        return "a later map of domains than this broker has"
     return f"{gap.get('seat')} up to {gap.get('until')} (has {gap.get('have')})"
 
 
