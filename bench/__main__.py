@@ -15,8 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import matching, ours, peers, relay
-from bench.harness import Case, Failed, Sample, calibrate, measure
+from bench import causal, matching, ours, peers, relay
+from bench.harness import Case, Failed, Process, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
 TRIPS_PER_RUN = 3
@@ -31,7 +31,7 @@ EXTRA_RUNS_MAX = 2
 
 def plan(select: str) -> list[Result]:
     """What is to be measured; with what is not installed already said."""
-    cases: list[Case] = [*relay.CASES, *ours.CASES, *peers.CASES]
+    cases: list[Case] = [*relay.CASES, *ours.CASES, *peers.CASES, *causal.CASES]
     results = []
     for case in cases:
         for size in case.sizes:
@@ -41,43 +41,65 @@ def plan(select: str) -> list[Result]:
     return results
 
 
-def best_of(result: Result, folder: Path) -> Sample:
+def best_of(result: Result, folder: Path, shared: Process | None) -> Sample:
     """One run, or the least disturbed of a few."""
     tries = []
     for attempt in range(1 + EXTRA_RUNS_MAX):
-        tries.append(measure(result.case, result.size, result.count, folder / str(attempt)))
+        tries.append(measure(result.case, result.size, result.count, folder / str(attempt), shared))
         if tries[-1].steal_percent <= STEAL_PERCENT_MAX:
             break
     return min(tries, key=lambda sample: sample.steal_percent)
 
 
-def run_all(results: list[Result], options: argparse.Namespace, progress: Progress) -> None:
-    """Calibrate each case, then run all of them in turn, several times."""
-    todo = [result for result in results if not result.problem]
-    trips = [result for result in todo if result.case.kind == "roundtrip"]
-    total = len(todo) + options.runs * (len(todo) + len(trips) * (TRIPS_PER_RUN - 1))
-    task = progress.add_task("", total=total)
-    with tempfile.TemporaryDirectory(prefix="causeway-bench-") as name:
-        for turn in range(1 + options.runs):
-            more = [result for result in trips if not result.problem] * (TRIPS_PER_RUN - 1) if turn else []
-            for index, result in enumerate([*todo, *more]):
-                progress.update(task, description=f"{result.case.kind} {result.case.system} {result.size} B")
-                folder = Path(name) / f"{turn}-{index}"
-                try:
-                    if turn:
-                        result.samples.append(best_of(result, folder))
-                    elif result.case.kind == "roundtrip":
-                        result.count = options.pings
-                    else:
-                        result.count = calibrate(result.case, result.size, options.seconds, folder)
-                except Failed as error:
-                    result.problem = "failed: " + str(error).splitlines()[-1]
-                    result.samples.clear()
-                    progress.console.print(
-                        f"[red]{result.case.system}, {result.case.kind}, {result.size} B[/]\n{error}", markup=True
-                    )
-                progress.advance(task)
-            todo = [result for result in todo if not result.problem]
+class Session:
+    """All runs of a session, and how far it has got."""
+
+    def __init__(self, options: argparse.Namespace, progress: Progress, folder: Path) -> None:
+        self.options, self.progress, self.folder = options, progress, folder
+        self.task = progress.add_task("")
+        self.runs = 0
+
+    def run_all(self, results: list[Result]) -> None:
+        """Calibrate each case, then run all of them in turn, several times; those that share a server come last."""
+        todo = [result for result in results if not result.problem]
+        together = [result for result in todo if result.case.shared]
+        trips = len([result for result in todo if result.case.kind == "roundtrip"])
+        total = len(todo) + self.options.runs * (len(todo) + trips * (TRIPS_PER_RUN - 1))
+        self.progress.update(self.task, total=total)
+        self.run_turns([result for result in todo if not result.case.shared], None)
+        if together:
+            where = self.folder / "shared"
+            where.mkdir()
+            self.progress.update(self.task, description="starting brokers")
+            with together[0].case.server(where) as server:
+                self.run_turns(together, server)
+
+    def run_turns(self, todo: list[Result], shared: Process | None) -> None:
+        """Once to calibrate, then so often as was asked for."""
+        for turn in range(1 + self.options.runs):
+            trips = [result for result in todo if result.case.kind == "roundtrip"] if turn else []
+            for result in [*todo, *trips * (TRIPS_PER_RUN - 1)]:
+                if not result.problem:
+                    self.run_one(result, shared, calibrating=not turn)
+                self.progress.advance(self.task)
+
+    def run_one(self, result: Result, shared: Process | None, *, calibrating: bool) -> None:
+        """One measurement, or how many messages it is to have."""
+        case = result.case
+        self.progress.update(self.task, description=f"{case.kind} {case.system} {result.size} B")
+        self.runs += 1
+        folder = self.folder / str(self.runs)
+        try:
+            if not calibrating:
+                result.samples.append(best_of(result, folder, shared))
+            elif case.kind == "roundtrip":
+                result.count = self.options.pings
+            else:
+                result.count = calibrate(case, result.size, self.options.seconds, folder, shared)
+        except Failed as error:
+            result.problem = "failed: " + str(error).splitlines()[-1]
+            result.samples.clear()
+            self.progress.console.print(f"[red]{case.system}, {case.kind}, {result.size} B[/]\n{error}", markup=True)
 
 
 def main() -> int:
@@ -95,8 +117,11 @@ def main() -> int:
     if not results and options.select not in MATCHING:
         parser.error(f"-k {options.select!r}: no case has this in its name")
     load = os.getloadavg()[0]
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        run_all(results, options, progress)
+    with (
+        Progress(console=Console(stderr=True), transient=True) as progress,
+        tempfile.TemporaryDirectory(prefix="causeway-bench-") as folder,
+    ):
+        Session(options, progress, Path(folder)).run_all(results)
         found = matching.measure() if options.select in MATCHING else None
     if options.json:
         print(json.dumps(as_json(results, load) | ({"matching": found} if found else {}), indent=2))

@@ -19,7 +19,7 @@ import subprocess
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,8 +43,9 @@ class Failed(Exception):
 class Run:
     """One run: its size, and the shared memory in which producer and consumer meet."""
 
-    def __init__(self, count: int, size: int, port: int, window: int, consumers: int) -> None:
-        self.count, self.size, self.port, self.window = count, size, port, window
+    def __init__(self, count: int, size: int, server: Process, window: int, consumers: int) -> None:
+        self.count, self.size, self.port, self.window = count, size, server.port, window
+        self.far_port = server.far_port
         self.topic = f"bench{os.getpid()}x{now() & 0xFFFFFF:x}"
         self.consumer = 0
         """Which of the consumers this process is."""
@@ -119,6 +120,18 @@ class Process:
 
     port: int
     pid: int
+    others: tuple[Process, ...] = ()
+    """Of a cluster, the rest of it."""
+
+    @property
+    def far_port(self) -> int:
+        """Where a consumer connects: half-way round, if there are several brokers."""
+        return self.others[len(self.others) // 2].port if self.others else self.port
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU that all of it has used so far."""
+        return sum(cpu_seconds(pid) for pid in (self.pid, *(other.pid for other in self.others)))
 
 
 @dataclass(frozen=True)
@@ -126,7 +139,7 @@ class Case:
     """What is measured: one system in one mode."""
 
     kind: str
-    """express, recoverable, fanout, filtered or roundtrip."""
+    """express, recoverable, fanout, filtered, causal or roundtrip."""
     system: str
     mode: str
     producer: Worker
@@ -142,6 +155,8 @@ class Case:
     """The number of messages is a multiple of this."""
     consumers: int = 1
     """Processes that each get all messages."""
+    shared: bool = False
+    """Whether all runs of such cases are on one server, in turn, because it takes long to start."""
 
 
 @dataclass
@@ -256,11 +271,11 @@ def cpu_seconds(pid: int) -> float:
 
 
 # Runs -----------------------------------------------------------------------------------------------------------
-def measure(case: Case, size: int, count: int, folder: Path) -> Sample:
-    """One run on a fresh server."""
+def measure(case: Case, size: int, count: int, folder: Path, shared: Process | None = None) -> Sample:
+    """One run on a fresh server, or on the one that several share."""
     folder.mkdir(parents=True)
-    with case.server(folder) as server:
-        run = Run(count, size, server.port, case.window, case.consumers)
+    with nullcontext(shared) if shared else case.server(folder) as server:
+        run = Run(count, size, server, case.window, case.consumers)
         children = []
         for run.consumer in range(case.consumers):
             children.append(Child(case.consumer, run))
@@ -279,7 +294,7 @@ def _measure(case: Case, run: Run, server: Process, children: list[Child]) -> Sa
             raise Failed(f"workers did not get ready: {list(run.ready)}")
         time.sleep(0.005)
     time.sleep(0.3)  # subscriptions spread; the machine calms down
-    stolen, ticks, cpu = *machine_times(), cpu_seconds(server.pid)
+    stolen, ticks, cpu = *machine_times(), server.cpu_seconds
     run.go.value = 1
     seen, seen_at = -1, time.monotonic()
     while polled(children) < len(children):
@@ -294,7 +309,7 @@ def _measure(case: Case, run: Run, server: Process, children: list[Child]) -> Sa
     stolen_after, ticks_after = machine_times()
     sample = Sample(
         steal_percent=100 * (stolen_after - stolen) / max(1, ticks_after - ticks),
-        broker_us=1e6 * (cpu_seconds(server.pid) - cpu) / run.count,
+        broker_us=1e6 * (server.cpu_seconds - cpu) / run.count,
     )
     if case.kind == "roundtrip":
         sample.trips_ns = sorted(children[-1].result or [])
@@ -306,11 +321,11 @@ def _measure(case: Case, run: Run, server: Process, children: list[Child]) -> Sa
     return sample
 
 
-def calibrate(case: Case, size: int, seconds: float, folder: Path) -> int:
+def calibrate(case: Case, size: int, seconds: float, folder: Path, shared: Process | None = None) -> int:
     """How many messages take about so long."""
     count = case.first_count
     for attempt in range(4):
-        sample = measure(case, size, count, folder / f"calibrate{attempt}")
+        sample = measure(case, size, count, folder / f"calibrate{attempt}", shared)
         share = seconds / max(sample.seconds, 1e-3)
         count = max(1, int(count * min(20.0, share)) // case.unit) * case.unit
         if share < 2:

@@ -38,29 +38,34 @@ def connect(run: Run, name: str) -> causeway.Bus:
 
 
 async def produce(run: Run, service: str) -> None:
+    """To the consumer's mailbox."""
+    async with connect(run, "producer") as bus:
+        await send_all(run, bus, run.topic, service)
+
+
+async def send_all(run: Run, bus: causeway.Bus, dest: str, service: str, order: str | None = None) -> None:
     """Bursts; a stored message counts when it is acknowledged."""
     stored = service != "express"
-    async with connect(run, "producer") as bus:
-        send, ready, payload, dest = bus.send_nowait, bus.ready, run.payload(), run.topic
-        await run.wait_go()
-        run.begin()
-        sent = 0
-        while sent < run.count:
-            until = min(sent + BURST, run.count)
-            try:
-                while sent < until:
-                    send(dest, payload, service=service, reliable=stored)
-                    sent += 1
-            except causeway.Refused as error:  # the window is full: this message was not taken
-                if not error.retriable:
-                    raise
-            await ready()
-            if run.behind(sent):
-                await run.throttle(sent)
-        if stored:
-            await bus.flush()
-            run.confirm()
-        await run.wait_received()
+    send, ready, payload = bus.send_nowait, bus.ready, run.payload()
+    await run.wait_go()
+    run.begin()
+    sent = 0
+    while sent < run.count:
+        until = min(sent + BURST, run.count)
+        try:
+            while sent < until:
+                send(dest, payload, service=service, reliable=stored, order=order)
+                sent += 1
+        except causeway.Refused as error:  # the window is full: this message was not taken
+            if not error.retriable:
+                raise
+        await ready()
+        if run.behind(sent):
+            await run.throttle(sent)
+    if stored:
+        await bus.flush()
+        run.confirm()
+    await run.wait_received()
 
 
 async def consume(run: Run) -> None:

@@ -21,11 +21,13 @@ KINDS = {
     "recoverable": "Recoverable: on disk and acknowledged",
     "fanout": "Fan-out: one publisher, four subscribers (published messages that all four have)",
     "filtered": "Selector: published messages, of which the broker lets every fourth through",
+    "causal": "Causal order: ten brokers in one domain, on disk, three copies, acknowledged",
     "roundtrip": "Round trip: express, one at a time",
 }
 GOALS = (
     ("express", "zeromq", 1.0, "express throughput no slower than the ZeroMQ proxy"),
     ("recoverable", "redis", 3.0, "recoverable on disk at least 3 times Redis Streams with appendfsync always"),
+    ("causal", "unordered", 0.7, "recoverable in causal order at least 0.7 of the same without order"),
     ("roundtrip", "nats", 1.0, "express round trip p50 no worse than NATS"),
 )
 STEAL_PERCENT_MAX = 5.0

@@ -85,4 +85,4 @@ async def test_talk_in_causal_order_survives_routers_killed_every_three_seconds(
     assert judge(talker.log for talker in talkers) == ""
     assert counts[Did.FAILED] == 0, [line.detail for line in lines if line.did is Did.FAILED][:5]
     assert counts[Did.GOT] > counts[Did.SENT] > APPLICATIONS * SECONDS / INTERVAL_SECONDS / 2
-    assert len(killed) >= SECONDS / KILL_EVERY_SECONDS / 2
+    assert len(killed) >= SECONDS / KILL_EVERY_SECONDS / 3, "the run was too short to prove anything"

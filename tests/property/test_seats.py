@@ -112,6 +112,12 @@ def test_a_seat_without_room_to_hold_back_takes_what_the_others_wait_for(
     talk(seed, 6, 2, SeatWeather(delay=(MILLISECOND, 500 * MILLISECOND)))
 
 
+def test_order_holds_when_every_step_is_an_operation_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.causal.seat.DECIDED_BYTES_MAX", 1)
+    for seed in range(5):
+        talk(seed, 9, 20, SeatWeather(delay=(MILLISECOND, 100 * MILLISECOND), doubled=0.1, lost=0.05))
+
+
 # Void -----------------------------------------------------------------------------------------------------------
 def test_a_place_whose_sender_and_seat_failed_together_is_given_up() -> None:
     network = SeatNetwork({"p": ("d",), "q": ("d",)}, 1, SeatWeather((MILLISECOND, MILLISECOND), (0, 0)))

@@ -19,6 +19,12 @@ SEAT_BYTES_MAX: Final = 32 * MIB
 """Bodies that applications have on their way through one seat; more is refused (OVERLOADED) and tried again later.
 What comes from other seats is bounded by theirs."""
 
+DECIDED_BYTES_MAX: Final = 2 * MIB
+"""Rows of one operation of a seat, about: it waits for the end of the turn, but not until it does not fit a frame."""
+
+SENDER_BYTES_MAX: Final = 8 * MIB
+"""Of them those of one application: one whose readers are stuck must not keep others from their seat."""
+
 HELD_BYTES_PER_SEAT_MAX: Final = 32 * MIB
 """Batches held back at one seat until others are delivered; beyond that their senders repeat them."""
 

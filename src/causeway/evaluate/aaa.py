@@ -55,7 +55,7 @@ QUICK: Final = Plan(
         ("bus", UNICAST): (16, 36, 100, 324),
         ("daisy", UNICAST): (16, 36, 100),
         ("tree", UNICAST): (33, 105, 321, 969),
-        ("flat", BROADCAST): (8, 14, 24),
+        ("flat", BROADCAST): (8, 14, 20),
         ("bus", BROADCAST): (16, 36),
         ("tree", BROADCAST): (9, 33),
     },

@@ -207,11 +207,10 @@ class SeatTraffic:
         """All that was counted so far."""
         places = list(self.network.places.values())
         clocks = [clock for place in places for clock in place.seat.clocks.values()]
-        stamps = [made for place in places for made in place.seat.stamps.values()]
         return Counters(
-            sum(made[0] for made in stamps),
+            sum(made for place in places for made in place.seat.stamps.values()),
             sum(clock.stamped for clock in clocks),
-            sum(made[1] for made in stamps),
+            sum(place.stamp_bytes for place in places),
             sum(clock.operations for clock in clocks),
             sum(place.written_bytes for place in places),
             self._delivered,

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from causeway.core.causal.entry import SeatDecision
+from causeway.core.causal.rows import encode
 from causeway.core.causal.seat import Seat
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
@@ -81,12 +82,16 @@ class Place:
         """Keys and values of rows, ever: what one copy of this seat has cost its disk."""
         self.copies: dict[tuple[str, int], tuple[Deposit, bytes]] = {}
         """Sent and not answered."""
+        self.stamp_bytes = 0
+        """Of all stamps sent, each once."""
         self.life = 0
         self._on_way: list[tuple[list[Write], SeatDecision]] = []
         self.seat = Seat(name, 1, network.map, self, Tracer(name))
 
     # SeatPort --------------------------------------------------------------------------------------------------
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
+        if head.causal is not None:
+            self.stamp_bytes += len(encode(head.causal.stamp))
         self.copies[head.dest, head.first] = (head, body)
         self._send(head, body, self.life)
 
@@ -107,6 +112,9 @@ class Place:
     def ask(self, turn: Turn, head: AskMark) -> None:
         other = self.network.places[head.seat.removeprefix(SEAT_PREFIX)]
         self.network.travel(lambda: other.act(lambda turn: other.seat.on_ask_mark(turn, head)))
+
+    def write(self, turn: Turn, seat: str) -> None:
+        self._flush()
 
     # Steps -----------------------------------------------------------------------------------------------------
     def act(self, what: Callable[[Turn], None]) -> None:

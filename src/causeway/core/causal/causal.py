@@ -130,6 +130,7 @@ class BrokerCausal:
     def on_client_gone(self, conn: int) -> None:
         """A client's connection ended."""
         self._chart.on_client_gone(conn)
+        self._seats.on_client_gone(conn)
 
     # Time ------------------------------------------------------------------------------------------------------
     def on_joined(self, turn: Turn) -> None:

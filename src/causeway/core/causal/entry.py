@@ -11,7 +11,7 @@ import msgspec
 from causeway.core.machine import Turn
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Deposit, Published
-from causeway.types import Flag, Instant, Span
+from causeway.types import NORMAL_PRIORITY, Flag, Instant, Span
 from causeway.wire.body import join
 
 _HEADERS = int(Flag.HEADERS)
@@ -99,7 +99,7 @@ class Entry:
             was.first,
             row.count,
             row.flags & _HEADERS,
-            4,
+            NORMAL_PRIORITY,
             row.expires,
             was.at,
             b"",
@@ -134,6 +134,8 @@ class Sender:
     why: str = ""
     """What the first of them waits for."""
     since: Instant = 0
+    bytes: int = 0
+    """Bodies of it that wait or are on their way."""
     open: dict[int, Entry] = field(default_factory=dict)
     """Entries that have not arrived everywhere, by first id."""
 

@@ -17,7 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
-from causeway.types import Flag, Instant, ServiceClass
+from causeway.types import NORMAL_PRIORITY, Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
@@ -58,6 +58,9 @@ class SeatPort(Protocol):
 
     def ask(self, turn: Turn, head: AskMark) -> None:
         """To another seat; may be lost."""
+
+    def write(self, turn: Turn, seat: str) -> None:
+        """A seat has decided as much as one operation should hold: make one of it."""
 
 
 class Outgoing:
@@ -106,7 +109,7 @@ class Outgoing:
             row.count,
             way.first - 1,
             row.flags & _HEADERS | _RELIABLE,
-            4,
+            NORMAL_PRIORITY,
             0,  # it must not end on the way: others wait for its place
             self._port.me,
             row.published,
@@ -155,7 +158,7 @@ class Outgoing:
             count,
             self._last.get(mailbox, 0),
             row.flags & _HEADERS | _RELIABLE,
-            4,
+            NORMAL_PRIORITY,
             max(1, row.expires - turn.now) if row.expires else 0,
             self._port.me,
             msgspec.structs.replace(row.published, number=first - 1, picked=runs),

@@ -23,17 +23,19 @@ from causeway.core.causal.subscribers import Subscribers
 from causeway.core.machine import Turn
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Published, Register
+from causeway.domains.limits import DECIDED_BYTES_MAX
+from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.names import is_seat, seat_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.trace import Step
-from causeway.types import SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
+from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, SECOND, Duration, Instant, Key, ServiceClass, key_of
 from causeway.wire.body import join
 
 VOID_AFTER: Duration = 30 * SECOND
 """So long after a take-over a place waits for its batch to be sent again."""
 
-VOIDED_AT_ONCE_MAX = 1024
-"""Places given up in one operation, which must fit a frame."""
+VOIDED_AT_ONCE_MAX = 256
+"""Places given up in one operation, which must fit a frame: what was published to a large domain has 63 stamps."""
 
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
@@ -68,11 +70,13 @@ class Seat:
         self.void_at: Instant = 0
         """When places without a batch are given up; 0 when there are none."""
         self._new: list[Entry] = []
+        self._size = 0
+        """About how many bytes of rows they take."""
         self._arrived: list[Entry] = []
         self._writes: list[Write] = []
         self._done: list[Done] = []
-        self.stamps: dict[str, list[int]] = {}
-        """By domain: stamps made, and their bytes."""
+        self.stamps: dict[str, int] = {}
+        """Made so far, by domain."""
 
     # Rows ------------------------------------------------------------------------------------------------------
     def restore(self, turn: Turn, stored: Sequence[Row]) -> None:
@@ -97,7 +101,7 @@ class Seat:
         writes, self._writes = self._writes, []
         changed, self.senders.changed = self.senders.changed, {}
         forgotten, self.senders.forgotten = self.senders.forgotten, []
-        new, self._new = self._new, []
+        new, self._new, self._size = self._new, [], 0
         arrived, self._arrived = self._arrived, []
         done, self._done = self._done, []
         for sender in changed.values():
@@ -264,15 +268,15 @@ class Seat:
         self.following += head.count
         self._remember(entry)
         self._new.append(entry)
+        self._size += ITEM_OVERHEAD_BYTES + 5 * sum(len(way.stamp) for way in ways)
+        if self._size >= DECIDED_BYTES_MAX:
+            self._port.write(turn, self.group)
 
     def _stamped(self, domain: str, others: Sequence[str], count: int) -> list[Way]:
         clock = self._clock(domain)
         assert clock is not None
         stamps = clock.send([self.chart.numbers[other] for other in others], count)
-        made = self.stamps.setdefault(domain, [0, 0])
-        for _, stamp in stamps:
-            made[0] += 1
-            made[1] += len(rows.encode(stamp))
+        self.stamps[domain] = self.stamps.get(domain, 0) + len(stamps)
         return [
             Way(seat_name(other), domain, first, stamp) for other, (first, stamp) in zip(others, stamps, strict=True)
         ]
@@ -371,7 +375,7 @@ class Seat:
             return
         self._marks[to] = number
         was = Published("", self.name, 0, _ORDERED, number, number, (), turn.now)
-        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, 4, 0)
+        deposit = Deposit(self.group, 0, self.group, _ORDERED, number, 1, 0, 0, NORMAL_PRIORITY, 0)
         self._step(turn, ("", head.by, 0, number), was, Causal("", _ORDERED, to=to), (deposit, MARK_BODY, 0))
 
     def register(self, turn: Turn, head: Register, position: int) -> None:

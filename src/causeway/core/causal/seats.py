@@ -59,6 +59,8 @@ class Seats:
         self._early: dict[Key, dict[int, None]] = {}
         """Of them those that are there before an earlier one."""
         self._dirty: dict[Key, None] = {}
+        self._refused: dict[int, int] = {}
+        """By client: the first id that was refused because its seat was not on our map, and has not come again."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -173,10 +175,17 @@ class Seats:
         if fault is not None:
             turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
-        if not self._chart.knows(turn, head.dest):
+        refused = self._refused.pop(conn, 0)
+        if not self._chart.knows(turn, head.dest) or head.follows >= refused > 0:
+            # What is behind it may be here already: it must not be the first that the seat hears of.
+            self._refused[conn] = min(head.first, refused or head.first)
             turn.send(conn, rejected(head, Code.NOT_READY, f"dest={head.dest!r}: is not on the map known here"))
             return
         self._desk.outbox.take(turn, conn, head, body)
+
+    def on_client_gone(self, conn: int) -> None:
+        """A client's connection ended."""
+        self._refused.pop(conn, None)
 
     # SeatPort --------------------------------------------------------------------------------------------------
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
@@ -196,6 +205,10 @@ class Seats:
 
     def ask(self, turn: Turn, head: AskMark) -> None:
         self._desk.courier.post(turn, head.seat, head)
+
+    def write(self, turn: Turn, seat: str) -> None:
+        key = key_of(seat)
+        self._append(turn, key, self.all[key])
 
     # Time ------------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn) -> None:

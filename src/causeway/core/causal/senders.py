@@ -6,6 +6,7 @@ Owns: how far each has got, and what waits until it is known where it goes. Must
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 import msgspec
 
@@ -14,7 +15,13 @@ from causeway.core.causal.outgoing import SeatMap, SeatPort
 from causeway.core.machine import Turn
 from causeway.core.mail.replies import rejected
 from causeway.core.messages import Accepted, AskMark, Causal, Deposit, Resend
-from causeway.domains.limits import SEAT_BYTES_MAX, SENDER_SECONDS_MIN, SENDERS_PER_SEAT_MAX
+from causeway.domains.limits import (
+    HELD_SHOWN_MAX,
+    SEAT_BYTES_MAX,
+    SENDER_BYTES_MAX,
+    SENDER_SECONDS_MIN,
+    SENDERS_PER_SEAT_MAX,
+)
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.names import seat_name
@@ -66,12 +73,17 @@ class Senders:
         _, source, incarnation, first = entry.row.origin
         sender = self.all.setdefault((source, incarnation), Sender(source, incarnation))
         sender.open[first] = entry
-        self.bytes += len(entry.body or b"") + ITEM_OVERHEAD_BYTES
+        self._count(sender, len(entry.body or b"") + ITEM_OVERHEAD_BYTES)
 
     def filled(self, entry: Entry) -> None:
         """The body of an entry came after all."""
-        if not entry.row.origin[0] and not entry.is_mark:
-            self.bytes += len(entry.body or b"")
+        domain, source, incarnation, _ = entry.row.origin
+        if not domain and not entry.is_mark:
+            self._count(self.all[source, incarnation], len(entry.body or b""))
+
+    def _count(self, sender: Sender, size: int) -> None:
+        self.bytes += size
+        sender.bytes += size
 
     def give_up(self, entry: Entry) -> None:
         """Nobody sent an entry's body again."""
@@ -86,7 +98,7 @@ class Senders:
         domain, source, incarnation, first = entry.row.origin
         sender = self.all.get((source, incarnation)) if not domain else None  # an application may be called like a seat
         if sender is not None and sender.open.pop(first, None) is not None:
-            self.bytes -= len(entry.body or b"") + ITEM_OVERHEAD_BYTES
+            self._count(sender, -len(entry.body or b"") - ITEM_OVERHEAD_BYTES)
 
     # Arriving --------------------------------------------------------------------------------------------------
     def offer(self, turn: Turn, head: Deposit, body: bytes) -> list[tuple[Entry, bytes]]:
@@ -107,15 +119,16 @@ class Senders:
             body = cut(body, head.count, skip, head.count)
             head = msgspec.structs.replace(head, first=expected, count=head.count - skip)
         cost = len(body) + ITEM_OVERHEAD_BYTES
-        if self.bytes and self.bytes + cost > SEAT_BYTES_MAX:
-            detail = f"seat of {self._seat!r}: {SEAT_BYTES_MAX} bytes are on their way through it, its limit"
+        if (sender.bytes and sender.bytes + cost > SENDER_BYTES_MAX) or self.bytes + cost > SEAT_BYTES_MAX:
+            bounds = f"{SENDER_BYTES_MAX} bytes of one application, {SEAT_BYTES_MAX} of all"
+            detail = f"seat of {self._seat!r}: as much as may be is on its way through it ({bounds})"
             self._port.answer(turn, head.origin, rejected(head, Code.OVERLOADED, detail))
             return []
         if not self._use(turn, sender):
             detail = f"seat of {self._seat!r}: {SENDERS_PER_SEAT_MAX} senders were active just now, its limit"
             self._port.answer(turn, head.origin, rejected(head, Code.OVERLOADED, detail))
             return []
-        self.bytes += cost
+        self._count(sender, cost)
         if not sender.waiting:
             sender.since = turn.now
         sender.waiting.append((head, body, turn.now))
@@ -170,7 +183,7 @@ class Senders:
         for sender in list(self._waiting.values()):
             self._advance(turn, sender)
             if sender.waiting and turn.now - sender.waiting[0][2] >= WAITS_MAX:
-                self.bytes -= sum(len(body) + ITEM_OVERHEAD_BYTES for _, body, _ in sender.waiting)
+                self._count(sender, -sum(len(body) + ITEM_OVERHEAD_BYTES for _, body, _ in sender.waiting))
                 sender.waiting.clear()
                 del self._waiting[sender.source, sender.incarnation]
 
@@ -196,8 +209,9 @@ class Senders:
             sender.why = f"a map with the seat of {to!r}"
             self._chart.want(turn, self._chart.version + 1)
             return False
-        if not self._knows(turn, causal):
-            sender.why = "a mark of another seat"
+        unknown = self._unknown(turn, causal)
+        if unknown:
+            sender.why = f"a mark of the seat of {unknown!r}, where its sender read something"
             return False
         if to and to != self._seat and self._chart.graph.next_hop(self._seat, to) is None:
             if self._chart.confirmed >= sender.since:
@@ -207,7 +221,7 @@ class Senders:
                 self._chart.want(turn, self._chart.version + 1)
             return False
         sender.waiting.popleft()
-        self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
+        self._count(sender, -len(body) - ITEM_OVERHEAD_BYTES)
         sender.high = head.first + head.count - 1
         sender.since = sender.used = turn.now
         self.changed[sender.source, sender.incarnation] = sender
@@ -221,23 +235,23 @@ class Senders:
         detail = f"{dest!r} takes part at the seat of {to!r}; no domains lead there from that of {self._seat!r}"
         for head, body, _ in sender.waiting:
             self._port.answer(turn, head.origin, rejected(head, Code.NO_ROUTE, detail))
-            self.bytes -= len(body) + ITEM_OVERHEAD_BYTES
+            self._count(sender, -len(body) - ITEM_OVERHEAD_BYTES)
         sender.waiting.clear()
 
-    def _knows(self, turn: Turn, causal: Causal) -> bool:
-        """Whether we know all that the sender of a batch read at other seats; else ask."""
-        known = True
+    def _unknown(self, turn: Turn, causal: Causal) -> str:
+        """A seat where the sender of a batch read more than we know of, if there is one; such seats are asked."""
+        unknown = ""
         for group, number in causal.after:
             name = group.removeprefix(SEAT_PREFIX)
             if name == self._seat or self._known.get(name, 0) >= number:
                 continue
-            known = False
+            unknown = name
             if name not in self._chart.graph.seats:
                 self._chart.want(turn, self._chart.version + 1)  # a later one has it
             elif turn.now - self._asked.get(name, -ASK_AGAIN) >= ASK_AGAIN:
                 self._asked[name] = turn.now
                 self._port.ask(turn, AskMark(group, seat_name(self._seat), number))
-        return known
+        return unknown
 
     @property
     def asks(self) -> bool:
@@ -254,5 +268,5 @@ class Senders:
         """Who waits for what, for people."""
         return [
             {"source": s.source, "first": s.waiting[0][0].first, "why": s.why, "since": s.since}
-            for s in self._waiting.values()
+            for s in islice(self._waiting.values(), HELD_SHOWN_MAX)
         ]

@@ -18,9 +18,8 @@ def described(seat: Seat) -> dict[str, object]:
             domain: {
                 "cells": clock.size,
                 "operations": clock.operations,
-                "stamps": seat.stamps.get(domain, (0, 0))[0],
+                "stamps": seat.stamps.get(domain, 0),
                 "stamp_cells": clock.stamped,
-                "stamp_bytes": seat.stamps.get(domain, (0, 0))[1],
             }
             for domain, clock in seat.clocks.items()
         },

@@ -291,7 +291,7 @@ class Desk:
             if head.mailbox != place_of(head.head) or not head.hops >= 0:
                 return False
             head = head.head
-        if faults.naming_fault(head) is not None or seating_fault(head) is not None:
+        if faults.naming_fault(head) is not None:
             return False
         if isinstance(head, Deposit):
             fault = faults.deposit_fault(head, body)
@@ -305,7 +305,7 @@ class Desk:
             if fault is not None:
                 self.courier.decline(turn, head, Code.BAD_FIELD, fault)
             return fault is None
-        return True
+        return seating_fault(head) is None
 
     def on_group_hearsay(self, turn: Turn, event: PeerMessage) -> None:
         """News about where a mailbox is may let go what waits for it."""

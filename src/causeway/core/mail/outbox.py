@@ -96,6 +96,10 @@ class Outbox:
                 detail = f"{STREAMS_PER_CLIENT_MAX} streams of this client wait for acknowledgements, its limit here"
                 turn.send(conn, rejected(head, Code.OVERLOADED, detail))
                 return
+            if conn > 0 and head.follows and head.stream == ServiceClass.TRANSACTIONAL:
+                # What comes before it was refused for want of room, and not answered otherwise: begin with that.
+                turn.send(conn, Resend(*key, 0))
+                return
             stream = self._streams[key] = Stream(conn)
             self._by_conn.setdefault(conn, {})[key] = None
             if conn == FORWARDED:

@@ -98,15 +98,15 @@ class Convergence:
         return None
 
     def seated(self) -> bool:
-        """Whether all brokers that began sit in their domains, and everybody who sits somewhere knows."""
-        first = {broker.name: broker for broker in self.cluster.brokers[: self.options.brokers]}
-        wanted = [(domain, name) for name in first for domain in self.cluster.seating[name]]
-        for broker in first.values():
+        """Whether all brokers that began sit in their domains, and all of a domain know each other."""
+        seating = self.cluster.seating
+        first = self.cluster.brokers[: self.options.brokers]
+        for broker in first:
             if not broker.up and not broker.gone:
                 return False
-            if broker.up and self.cluster.seating[broker.name]:
-                known: dict[str, list[str]] = self._statistics(broker)["causal"]["domains"]
-                if not all(name in known.get(domain, ()) for domain, name in wanted):
+            known: dict[str, list[str]] = self._statistics(broker)["causal"]["domains"] if broker.up else {}
+            for domain in seating[broker.name] if broker.up else ():
+                if not all(domain not in seating[one.name] or one.name in known.get(domain, ()) for one in first):
                     return False
         return True
 

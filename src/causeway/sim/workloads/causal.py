@@ -20,6 +20,10 @@ SERVICES = (ServiceClass.TRANSACTIONAL, ServiceClass.RECOVERABLE, ServiceClass.E
 ANSWERED = 0.5
 """Share of letters that are answered; of published ones by one reader, on average."""
 PUBLISHED_SHARE = 0.3
+QUEUE_SHARE = 0.1
+"""Of letters, those that whoever of its readers is free gets."""
+EARLY = 0.3
+"""Share of applications that begin before everybody sits: they take part at the seats that are there."""
 
 
 class CausalTalk(Workload):
@@ -38,8 +42,8 @@ class CausalTalk(Workload):
             talker.on_letter = self._look
             talker.on_start = self._read
             self.talkers.append(talker)
-        for talker in self.talkers:
-            self.scene.launch(talker)
+            if self.rng.random() < EARLY:
+                self.scene.launch(talker)
         self._begin()
 
     def _begin(self) -> None:
@@ -50,6 +54,7 @@ class CausalTalk(Workload):
                 self.scene.world.after(100 * MILLISECOND, self._begin)
             return
         for talker in self.talkers:
+            self.scene.launch(talker)
             self.every(options.rate / options.burst, lambda talker=talker: self._burst(talker))  # type: ignore[misc]
 
     def pending(self) -> str | None:
@@ -76,7 +81,7 @@ class CausalTalk(Workload):
         if self.rng.random() < PUBLISHED_SHARE:
             talker.publish(self.rng.choice(TOPICS), service, size, timeout=options.send_timeout)
             return
-        dest = QUEUE if self.rng.random() < 0.1 else self.rng.choice(self.talkers).name
+        dest = QUEUE if self.rng.random() < QUEUE_SHARE else self.rng.choice(self.talkers).name
         talker.send(dest, service, size, timeout=options.send_timeout)
 
     def _look(self, held: Held) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
@@ -413,6 +414,25 @@ def test_stream_without_living_copies_has_no_timer() -> None:
     assert courier.posted == []
     assert outbox.next_deadline() is None
     assert outbox.statistics()["bytes"] == 0
+
+
+def test_a_stream_does_not_begin_behind_a_batch_that_was_refused_for_want_of_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("causeway.core.mail.outbox.STREAMS_PER_CLIENT_MAX", 1)
+    outbox, courier = make()
+    outbox.take(Turn(0), 2, deposit(1, dest="other"), ONE)
+    turn = Turn(0)
+    outbox.take(turn, 2, deposit(1), ONE)
+    assert len(heads(turn, Rejected)) == 1
+    outbox.on_accepted(Turn(0), msgspec.structs.replace(accepted(1, 1), dest="other"))
+    courier.posted.clear()
+    turn = Turn(0)
+    outbox.take(turn, 2, deposit(2, 1), ONE)  # it was on its way when the first was refused
+    assert heads(turn, Resend) == [MISSING_ALL]
+    outbox.take(Turn(0), 2, deposit(1), ONE)
+    outbox.take(Turn(0), 2, deposit(2, 1), ONE)
+    assert courier.ids() == [1, 2]
 
 
 # Causal order ----------------------------------------------------------------------------------------------------

@@ -138,3 +138,30 @@ def test_a_mailbox_is_in_one_hand_when_all_who_know_it_agree(settled: SimRun) ->
 
     assert not looks(settled, outdated).in_one_hand(name)
     assert not looks(settled, silent).in_one_hand(name)
+
+
+@pytest.fixture(scope="module")
+def seated() -> SimRun:
+    run = SimRun(options_calm(1, brokers=4, clients=2, safety=SECOND, workloads=["causal"], domains=2))
+    assert run.run().ok
+    return run
+
+
+def test_domains_are_joined_when_all_of_each_know_each_other(seated: SimRun) -> None:
+    assert seated.convergence.seated()
+
+    def outdated(broker: Any, statistics: dict[str, Any]) -> None:
+        for domain, names in statistics["causal"]["domains"].items():
+            statistics["causal"]["domains"][domain] = [name for name in names if name != "broker-1"]
+
+    assert not looks(seated, outdated).seated()
+
+
+def test_convergence_names_a_seat_that_holds_something_back(seated: SimRun) -> None:
+    def holding(broker: Any, statistics: dict[str, Any]) -> None:
+        for seat in statistics["causal"]["seats"]:
+            seat["held_count"] = 1
+
+    found = looks(seated, holding).undrained()
+    assert found is not None
+    assert "holds" in found

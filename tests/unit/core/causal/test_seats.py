@@ -39,6 +39,20 @@ def test_a_batch_for_a_seat_that_is_not_on_the_map_begins_no_group() -> None:
     assert reached(stage)
 
 
+def test_nothing_overtakes_a_batch_that_was_refused_for_want_of_a_map() -> None:
+    stage = Stage()
+    stage.ring.active = True
+    second = msgspec.structs.replace(LETTER, first=2, follows=1)
+    stage.hears(LETTER, BODY)
+    stage.hears_broker(MAP)
+    (answer,) = stage.hears(second, BODY)  # it was on its way when the first was refused
+    assert isinstance(answer, Rejected)
+    assert not reached(stage)
+    assert stage.hears(LETTER, BODY) == stage.hears(second, BODY) == []
+    third = msgspec.structs.replace(LETTER, first=3, follows=2)
+    assert stage.hears(third, BODY) == []
+
+
 def test_a_reader_for_a_seat_that_is_not_on_the_map_begins_no_group() -> None:
     stage = Stage()
     stage.ring.active = True
