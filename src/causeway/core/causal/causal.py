@@ -25,13 +25,14 @@ from causeway.core.messages import (
     DomainsHeld,
     JoinDomain,
     Message,
+    Postable,
     Register,
     Rejected,
     Relayed,
     SeatTaken,
     TakeSeat,
 )
-from causeway.core.ports import Groups, Links, Postable
+from causeway.core.ports import Groups, Links
 from causeway.names import MAP_NAME, is_seat
 from causeway.types import Instant, Key, Peer, key_of
 

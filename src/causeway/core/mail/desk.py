@@ -53,6 +53,7 @@ from causeway.core.messages import (
     NotMember,
     Outcome,
     Outdated,
+    Postable,
     Register,
     Registered,
     Rejected,
@@ -71,7 +72,7 @@ from causeway.core.messages import (
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import Causal, Groups, Postable, Ring, Topics
+from causeway.core.ports import Causal, Groups, Ring, Topics
 from causeway.errors import Code
 from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
 from causeway.names import is_seat
