@@ -170,7 +170,7 @@ class Topics(Protocol):
     def statistics(self) -> dict[str, int]: ...
 
 
-class Causal(Protocol):
+class CausalOrder(Protocol):
     """What mail asks of causal order: seats and the map are groups, and no mailboxes."""
 
     groups: dict[Key, None]
