@@ -14,6 +14,7 @@ import inspect
 import re
 import sys
 import textwrap
+import types
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -48,6 +49,8 @@ def fields_of(struct: type[msgspec.Struct]) -> str:
     shown = []
     for field in msgspec.structs.fields(struct):
         annotation = str(struct.__annotations__[field.name])
+        if isinstance(union := getattr(messages, annotation, None), types.UnionType):
+            annotation = " | ".join(each.__name__ for each in typing.get_args(union))  # a reader has no other place
         default = "" if field.required else f" = {field.default!r}"
         shown.append(f"{field.name}: {annotation}{default}")
     return cell("`" + ", ".join(shown) + "`") if shown else ""

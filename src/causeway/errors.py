@@ -69,7 +69,7 @@ REMEDIES: dict[Code, str] = {
     Code.IN_USE: "close the other consumer of this subscription first, or share it",
     Code.OVERFLOWED: "read faster, subscribe again, or choose another overflow policy",
     Code.CYCLE: "leave out one of the named domains: they must form a tree",
-    Code.NO_SEAT: "start brokers with --domain NAME: causal order needs a broker that is seated in a domain",
+    Code.NO_SEAT: "start a broker with --domain NAME, or seat one with 'causeway join': causal order needs a domain",
     Code.NO_ROUTE: "seat a broker in a domain of each side, so that the named seats are connected",
     Code.ORDER_LOST: "send it anew: its place in the order was given up after its sender and its seat failed together",
 }

@@ -17,7 +17,7 @@ from causeway.core.causal.clock import Line, MatrixClock, Times
 from causeway.domains import DomainGraph
 from causeway.sim.checkers.causality import Causality
 from causeway.sim.letters import PUBLISHED, Letter
-from causeway.sim.seating import random_tree
+from causeway.sim.random_layout import random_tree
 from causeway.types import ServiceClass
 
 TOPIC = "talk"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,8 +13,10 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
-from causeway.cli.status import ask_all
+from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
+from causeway.domains.graph import DomainGraph
+from causeway.domains.tables import seats_of
 
 
 class SeatedDomain(msgspec.Struct, kw_only=True):
@@ -44,8 +46,7 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
     object: "version" of the map, "domains" (each "name", "seats", "routers"), "routers" (domains by broker),
     "refusals" (why a broker is not seated as configured).
     """
-    _lines, reports = asyncio.run(ask_all(parse_url(resolve_url(url, data))))
-    found = latest(reports)
+    found = latest(asyncio.run(reports_of(parse_url(resolve_url(url, data)))))
     if as_json:
         print_json(found)
     else:
@@ -53,12 +54,20 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
         if not found.domains:
             out.print("no broker is seated in a domain; start some with --domain NAME, or see 'causeway join'")
         else:
-            out.print(_table(found))
+            out.print(domain_table(f"domains (map {found.version})", found.domains))
             for router, names in found.routers.items():
                 out.print(f"{escape(router)} joins {escape(', '.join(names))}", soft_wrap=True)
         for broker, refusal in found.refusals.items():
             out.print(f"[red]{escape(broker)} is not seated as configured[/]: {escape(refusal)}", soft_wrap=True)
     return EXIT_FAILED if found.refusals else EXIT_OK
+
+
+def seated(graph: DomainGraph) -> list[SeatedDomain]:
+    """Every domain of a graph, in its order."""
+    return [
+        SeatedDomain(name=name, seats=list(members), routers=list(graph.routers(name)))
+        for name, members in graph.domains.items()
+    ]
 
 
 def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
@@ -72,24 +81,27 @@ def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
             seats = {str(name): [str(seat) for seat in there] for name, there in causal.get("domains", {}).items()}
         if causal.get("refusal"):
             refusals[str(report.get("broker", "?"))] = str(causal["refusal"])
-    of_seat: dict[str, list[str]] = {}
-    for name in sorted(seats):
-        for seat in seats[name]:
-            of_seat.setdefault(seat, []).append(name)
-    routers = {seat: names for seat, names in sorted(of_seat.items()) if len(names) > 1}
-    lines = [
-        SeatedDomain(name=name, seats=seats[name], routers=[seat for seat in seats[name] if seat in routers])
-        for name in sorted(seats)
-    ]
-    return DomainMap(version=version, domains=lines, routers=routers, refusals=dict(sorted(refusals.items())))
+    graph = DomainGraph(seats_of(dict(sorted(seats.items()))))
+    routers = {router: list(graph.seats[router]) for router in sorted(graph.routers())}
+    return DomainMap(
+        version=version,
+        domains=sorted(seated(graph), key=lambda line: line.name),
+        routers=routers,
+        refusals=dict(sorted(refusals.items())),
+    )
 
 
-def _table(found: DomainMap) -> Table:
-    title = f"domains (map {found.version})"
+def domain_table(title: str, lines: Iterable[SeatedDomain]) -> Table:
+    """Who sits where, also for `up`."""
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("domain", overflow="fold")
-    table.add_column("seats", overflow="fold")
-    table.add_column("routers", overflow="fold")
-    for line in found.domains:
-        table.add_row(escape(line.name), escape(", ".join(line.seats)), escape(", ".join(line.routers)))
+    for column in ("domain", "routers", "other seats"):
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        table.add_row(*domain_row(line.name, line.seats, line.routers))
     return table
+
+
+def domain_row(name: str, members: Sequence[str], routers: Sequence[str]) -> tuple[str, str, str]:
+    """A domain, its routers and its other seats."""
+    others = [member for member in members if member not in routers]
+    return escape(name), escape(", ".join(routers)), escape(", ".join(others))

@@ -12,8 +12,7 @@ from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
 from causeway.domains import check_domain
-from causeway.errors import Refused, TransportError
-from causeway.local.probe import Probe
+from causeway.local.probe import Probe, first_answer
 
 WAIT_SECONDS = 30.0
 
@@ -44,14 +43,7 @@ def join(
 
 
 async def _join(addresses: tuple[Address, ...], domain: str, seconds: float) -> tuple[str, tuple[str, ...]]:
-    """Ask the first broker that can be reached, and no other one: it is the one that was meant."""
-    reasons: list[str] = []
-    for host, port in addresses:
-        try:
-            async with Probe(host, port, seconds) as probe:
-                return probe.peer.name, await probe.join(domain)
-        except Refused:
-            raise
-        except TransportError as error:
-            reasons.append(str(error))
-    raise TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
+    async def ask(probe: Probe) -> tuple[str, tuple[str, ...]]:
+        return probe.peer.name, await probe.join(domain)
+
+    return await first_answer(addresses, ask, seconds)

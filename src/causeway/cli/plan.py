@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,16 +15,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 
+from causeway.cli.domains import domain_row, latest
 from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
+from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
 from causeway.domains.layouts import Layout
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
 from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import read_seats, read_traffic, seats_of, written_seats
 from causeway.domains.traffic import CELL_COST, HOP_COST, Prices
-from causeway.errors import CausewayError, ConfigError, TransportError
-from causeway.local.probe import Probe
+from causeway.errors import ConfigError
 
 SHOWN_DOMAINS_MAX: Final = 40
 """Lines for people; --json and --out have them all."""
@@ -83,33 +84,10 @@ def _present(present: Path | None, url: str | None) -> Layout | None:
         return read_seats("present", read_text("present", str(present)))
     if url is None:
         return None
-    causal = asyncio.run(_status(url)).get("causal", {})
-    domains = causal.get("domains") if isinstance(causal, dict) else None
-    if not domains:
+    found = latest(asyncio.run(reports_of(parse_url(url))))
+    if not found.domains:
         raise ConfigError("url", url, "its brokers are in no domain; leave --url out, or give --present FILE")
-    return seats_of(domains)
-
-
-async def _status(url: str) -> dict[str, Any]:
-    """What the broker says that has the latest map of those named."""
-    failed: list[str] = []
-    latest: dict[str, Any] = {}
-    for host, port in parse_url(url):
-        try:
-            async with Probe(host, port) as probe:
-                answer = await probe.status(whole=False)
-        except CausewayError as error:
-            failed.append(str(error))
-            continue
-        if not latest or _version(answer) > _version(latest):
-            latest = answer
-    if not latest:
-        raise TransportError(f"no broker answered ({'; '.join(failed)}); is the cluster running?")
-    return latest
-
-
-def _version(answer: dict[str, Any]) -> int:
-    return int(answer.get("causal", {}).get("version", 0))
+    return seats_of({line.name: line.seats for line in found.domains})
 
 
 def _check_known(units: tuple[str, ...], seats: Layout, *, seated: bool) -> None:
@@ -196,11 +174,11 @@ def _table(found: Proposal) -> Table:
     for column in ("seats", "messages/s", "cost"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("routers")
-    table.add_column("members")
+    table.add_column("other seats")
     for line in found.domains[:SHOWN_DOMAINS_MAX]:
-        others = [name for name in line.members if name not in line.routers]
+        name, routers, others = domain_row(line.name, line.members, line.routers)
         numbers = (str(len(line.members)), _number(line.rate), _number(line.cost))
-        table.add_row(escape(line.name), *numbers, escape(", ".join(line.routers)), escape(", ".join(others)))
+        table.add_row(name, *numbers, routers, others)
     return table
 
 

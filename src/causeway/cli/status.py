@@ -16,7 +16,7 @@ from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
 from causeway.client.url import parse_url
 from causeway.errors import CausewayError
 from causeway.local import runfile
-from causeway.local.probe import Probe
+from causeway.local.probe import Probe, nobody_answered
 
 BROKERS_ASKED_MAX = 256
 
@@ -104,6 +104,14 @@ async def ask_all(addresses: Sequence[tuple[str, int]]) -> tuple[list[BrokerLine
         named = await asyncio.gather(*(ask(address) for address in waiting))
         waiting = list(dict.fromkeys(address for found in named for address in found if address not in asked))
     return list(lines.values()), reports
+
+
+async def reports_of(addresses: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
+    """What all brokers report that can be found from these; at least one."""
+    lines, reports = await ask_all(addresses)
+    if not reports:
+        raise nobody_answered(line.error for line in lines)
+    return reports
 
 
 def _broker_table(view: ClusterView) -> Table:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.cli.domains import domain_table, seated
 from causeway.cli.options import AsJson, Settings, read_text
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
@@ -45,14 +45,18 @@ def up(
     ] = None,
     copies: Annotated[int | None, typer.Option(help="K: brokers that hold a mailbox; default 3.")] = None,
     layout: Annotated[
-        str | None, typer.Option(help="Of domains, for causal order: flat, bus, daisy or tree; default one domain.")
+        str | None,
+        typer.Option(help="How domains (of causal order) are laid out: flat, bus, daisy or tree; default one domain."),
     ] = None,
     domains: Annotated[
-        int | None, typer.Option(help="How many; default about the square root of the brokers. Alone: a bus of them.")
+        int | None,
+        typer.Option(help="How many domains; default about the square root of the brokers. Without --layout: a bus."),
     ] = None,
-    domain: Annotated[str | None, typer.Option(help="Or the name of one for all; default main.")] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="The name of the one domain that all are in; default main.")
+    ] = None,
     seats: Annotated[
-        Path | None, typer.Option(help="Or the brokers and their domains by name, as 'plan domains --out' writes them.")
+        Path | None, typer.Option(help="A file with every broker's domains by name, as 'plan domains --out' writes it.")
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
     settings: Settings = None,
@@ -163,19 +167,12 @@ def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) 
     return table
 
 
-def domain_table(run: RunFile) -> Table | str:
+def places(run: RunFile) -> Table | str:
     """Who sits where; one domain needs no table."""
     graph = DomainGraph({entry.name: tuple(entry.domains) for entry in run.brokers})
     if len(graph.domains) < 2:
         return "".join(f"all of them in the domain {escape(domain)}" for domain in graph.domains)
-    table = Table(title="domains", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for column in ("domain", "routers", "other brokers"):
-        table.add_column(column)
-    for domain, members in graph.domains.items():
-        routers = [name for name in members if len(graph.seats[name]) > 1]
-        others = [name for name in members if len(graph.seats[name]) == 1]
-        table.add_row(escape(domain), escape(", ".join(routers)), escape(", ".join(others)))
-    return table
+    return domain_table("domains", seated(graph))
 
 
 def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bool, as_json: bool) -> None:
@@ -197,7 +194,7 @@ def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bo
     out: Console = notices()
     out.print(f"[green]{len(brokers)} brokers serve[/green] {run.url}", soft_wrap=True)
     out.print(f"data {cluster.data}, durability {run.durability}, {run.copies} copies", soft_wrap=True)
-    out.print(domain_table(run))
+    out.print(places(run))
     for name, why in unseated.items():
         out.print(f"[yellow]{escape(name)} is not in its domains[/yellow]: {escape(why)}", soft_wrap=True)
     out.print("try: causeway send billing hello; causeway receive billing; causeway status")

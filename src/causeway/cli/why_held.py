@@ -13,11 +13,10 @@ from rich.markup import escape
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
-from causeway.cli.status import ask_all
+from causeway.cli.status import reports_of
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
-from causeway.errors import CausewayError, TransportError
-from causeway.local.probe import Probe
+from causeway.local.probe import first_answer
 from causeway.types import SECOND, Instant
 
 
@@ -47,12 +46,19 @@ def why_held(
     """Show, for each seat held by a broker, which batches wait, for which missing predecessor, and since when.
 
     It asks the first broker of --url that answers, or with --all every broker. A batch waits until everything that
-    came before it in causal order is there. With --json it prints {"seats": each with "broker", "seat", "held" (each
+    came before it in causal order is there.
+
+    A seat is a broker's place in its domains, where applications send in causal order; neighbours hold it while its
+    broker is away. A predecessor is a batch that comes before another one in causal order; numbers say up to which of a
+    seat's batches this seat needs and has. A mark tells a seat what an application has read at another seat: what the
+    application sends next comes after that.
+
+    With --json it prints {"seats": each with "broker", "seat", "held" (each
     "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
     "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since")}; instants are nanoseconds.
     """
     addresses = parse_url(resolve_url(url, data))
-    reports = asyncio.run(ask_all(addresses))[1] if everywhere else [asyncio.run(_first(addresses))]
+    reports = asyncio.run(reports_of(addresses)) if everywhere else [asyncio.run(_first(addresses))]
     seats = waits(reports)
     if as_json:
         print_json({"seats": seats})
@@ -68,14 +74,7 @@ def why_held(
 
 
 async def _first(addresses: Iterable[Address]) -> dict[str, Any]:
-    reasons: list[str] = []
-    for host, port in addresses:
-        try:
-            async with Probe(host, port) as probe:
-                return await probe.status(whole=False)
-        except CausewayError as error:
-            reasons.append(str(error))
-    raise TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
+    return await first_answer(addresses, lambda probe: probe.status(whole=False))
 
 
 def waits(reports: Iterable[Mapping[str, Any]]) -> list[SeatWaits]:
@@ -115,14 +114,13 @@ def _held(batch: Mapping[str, Any], now: Instant) -> str:
     to = batch.get("dest") or batch.get("topic")
     what = f"{batch.get('source')} {ids}" + (f" to {to}" if to else ", a mark")
     way = f"from {batch.get('from')} in [{batch.get('domain')}]"
-    missing = [_missing(gap) for gap in batch.get("waits_for", [])]
-    reason = f"waits for {', '.join(missing)}" if missing else "is behind another one of the same seat"
-    return f"  {what}, {way}: {reason}{_age(batch, now)}"
+    missing = ", ".join(_missing(gap) for gap in batch.get("waits_for", []))
+    return f"  {what}, {way}: waits for {missing}{_age(batch, now)}"
 
 
 def _missing(gap: Mapping[str, Any]) -> str:
     if gap.get("seat") == "?":
-        return "a later map of domains"
+        return "a later map of domains than this broker has"
     return f"{gap.get('seat')} up to {gap.get('until')} (has {gap.get('have')})"
 
 

@@ -11,47 +11,20 @@ from typing import Protocol
 from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
-    AskDomains,
     AskInterest,
-    AskMark,
     Attach,
-    Bind,
     Config,
-    Confirmed,
     Deposit,
-    Domains,
-    DomainsHeld,
     EndMailbox,
     Message,
+    Postable,
     Register,
     Relayed,
     SummaryHeld,
-    TakeSeat,
-    TxAsk,
-    TxDecide,
-    TxPrepare,
 )
 from causeway.errors import Code
 from causeway.store.base import Row, Write
 from causeway.types import BrokerId, Duration, Instant, Key, Peer
-
-Postable = (
-    Deposit
-    | Confirmed
-    | TxPrepare
-    | TxDecide
-    | TxAsk
-    | Register
-    | AskInterest
-    | SummaryHeld
-    | TakeSeat
-    | AskDomains
-    | Domains
-    | DomainsHeld
-    | Bind
-    | AskMark
-)
-"""What is addressed to a mailbox rather than to a broker."""
 
 
 class Links(Protocol):
@@ -197,7 +170,7 @@ class Topics(Protocol):
     def statistics(self) -> dict[str, int]: ...
 
 
-class Causal(Protocol):
+class CausalOrder(Protocol):
     """What mail asks of causal order: seats and the map are groups, and no mailboxes."""
 
     groups: dict[Key, None]

@@ -85,6 +85,11 @@ class DomainGraph:
         """The other seats of a domain."""
         return tuple(other for other in self.domains.get(domain, ()) if other != seat)
 
+    def routers(self, domain: str | None = None) -> tuple[str, ...]:
+        """Seats in several domains: those of one domain, or all."""
+        among = self.seats if domain is None else self.domains.get(domain, ())
+        return tuple(seat for seat in among if len(self.seats[seat]) > 1)
+
     def path(self, seat: str, to: str) -> list[str] | None:
         """All seats on the way, both ends included."""
         path = [seat]

@@ -27,7 +27,7 @@ Layout = dict[str, tuple[str, ...]]
 LAYOUTS: Final = ("flat", "bus", "daisy", "tree")
 BACKBONE: Final = "backbone"
 MAIN: Final = "main"
-"""The one domain of a network whose domains nobody chose."""
+"""The one domain of a network that has no more, unless somebody named it."""
 CHILDREN_DEFAULT: Final = 2
 """Of a domain in a tree."""
 
@@ -52,7 +52,7 @@ def domains_for(brokers: int) -> int:
     return max(1, math.isqrt(brokers))
 
 
-def flat(brokers: Sequence[str], domain: str = "d1") -> Layout:
+def flat(brokers: Sequence[str], domain: str = MAIN) -> Layout:
     """Everybody in one domain."""
     _check_brokers(brokers)
     check_domain("domain", domain)

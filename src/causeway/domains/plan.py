@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from causeway.domains.graph import DomainGraph, described_cycle
-from causeway.domains.layouts import Layout
+from causeway.domains.layouts import MAIN, Layout
 from causeway.domains.limits import DOMAINS_PER_SEAT_MAX, SEATS_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.domains.search import solve
 from causeway.domains.split import Split, Ways
@@ -115,11 +115,12 @@ class _Weighed:
         self.prices = prices
 
     def lines(self, split: Split, names: Mapping[int, str] | None = None) -> list[DomainLine]:
-        """Every domain, the busiest first; without names they are numbered so. The split must be one tree."""
+        """Every domain, the busiest first; without names numbered so, one is `main`. The split must be a tree."""
         loads = Ways(split).loads(self.traffic.pairs)
         order = sorted(loads, key=lambda d: (-loads[d], sorted(split.members[d])))
-        numbered = names or {domain: f"d{number}" for number, domain in enumerate(order, 1)}
-        return [self._line(split, domain, numbered[domain], loads[domain]) for domain in order if domain in numbered]
+        if names is None:
+            names = {domain: f"d{number}" if len(order) > 1 else MAIN for number, domain in enumerate(order, 1)}
+        return [self._line(split, domain, names[domain], loads[domain]) for domain in order if domain in names]
 
     def _line(self, split: Split, domain: int, name: str, load: float) -> DomainLine:
         units = sorted(split.members[domain])

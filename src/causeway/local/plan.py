@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -38,8 +38,9 @@ def plan(
 ) -> RunFile:
     """What to run in a data directory: the cluster found there (grown when asked to), or a new one."""
     wished = (seating or Seating()).check()
+    _check_brokers(brokers)
+    _check_copies(durability, copies)
     brokers = _wanted(found, brokers, wished)
-    _check(brokers, durability, copies)
     if found is None:
         run = RunFile([], durability or "disk", COPIES_DEFAULT if copies is None else copies)
         count = BROKERS_DEFAULT if brokers is None else brokers
@@ -48,8 +49,6 @@ def plan(
         count = len(run.brokers) if brokers is None else brokers
         if durability is not None and durability != run.durability:
             raise ConfigError("durability", durability, f"the cluster there has {run.durability}; leave it out")
-        if count < len(run.brokers):
-            raise ConfigError("brokers", count, f"the cluster there has {len(run.brokers)}; see 'causeway leave'")
         run.copies = run.copies if copies is None else copies
     changed = {**run.settings, **(settings or {})}
     run.settings = {name: value for name, value in changed.items() if value}
@@ -60,6 +59,8 @@ def plan(
 
 def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int | None:
     """How many brokers there shall be: as many as have seats by name, if these were given."""
+    if found is not None and brokers is not None and brokers < len(found.brokers):
+        raise ConfigError("brokers", brokers, f"the cluster there has {len(found.brokers)}; see 'causeway leave'")
     if wished.seats is None:
         return brokers
     there = {entry.name: None for entry in found.brokers} if found is not None else {}
@@ -69,6 +70,7 @@ def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int 
     count = len({**there, **dict.fromkeys(wished.seats)})
     if brokers is not None and brokers != count:
         raise ConfigError("brokers", brokers, f"--seats names {count} brokers; leave --brokers out")
+    _check_brokers(count)
     return count
 
 
@@ -80,9 +82,7 @@ def _add_brokers(run: RunFile, count: int, port: int, prefix: str, wished: Seati
         used = len(run.brokers) + len(run.left)
         offsets = list(range(used, used + len(new)))
     else:
-        taken = {*there, *run.left}
-        unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
-        numbers = list(itertools.islice(unused, count - len(run.brokers)))
+        numbers = _unused(run, count - len(run.brokers), prefix)
         new = [f"{prefix}{number}" for number in numbers]
         offsets = [number - 1 for number in numbers]
     room = max([count, *(offset + 1 for offset in offsets)])
@@ -95,12 +95,17 @@ def _add_brokers(run: RunFile, count: int, port: int, prefix: str, wished: Seati
         entry.domains = list(places[entry.name])
 
 
-def seat(run: RunFile, domains: Sequence[Sequence[str]]) -> None:
-    """Seat the brokers, in their order, in domains of causal order, in addition to those they have."""
-    for entry, names in zip(run.brokers, domains, strict=False):
-        wanted = tuple(dict.fromkeys((*entry.domains, *names)))
-        BrokerConfig(name=entry.name, domains=wanted).check()
-        entry.domains = list(wanted)
+def names_of(found: RunFile | None, brokers: int, prefix: str) -> list[str]:
+    """The brokers of a cluster that grows to so many: those that are there, and those that will be made."""
+    there = [] if found is None else [entry.name for entry in found.brokers]
+    return [*there, *(f"{prefix}{number}" for number in _unused(found, brokers - len(there), prefix))]
+
+
+def _unused(run: RunFile | None, count: int, prefix: str) -> list[int]:
+    """Numbers of so many new brokers: a name is never used again."""
+    taken = {entry.name for entry in run.brokers} | {*run.left} if run is not None else set[str]()
+    unused = (number for number in itertools.count(1) if f"{prefix}{number}" not in taken)
+    return list(itertools.islice(unused, max(0, count)))
 
 
 def common_config(run: RunFile) -> BrokerConfig:
@@ -145,9 +150,12 @@ def _is_blank(run: RunFile, other: BrokerEntry) -> bool:
     return run.durability == "memory" or not (other.ran or run.formed)
 
 
-def _check(brokers: int | None, durability: str | None, copies: int | None) -> None:
+def _check_brokers(brokers: int | None) -> None:
     if brokers is not None and (type(brokers) is not int or not 1 <= brokers <= BROKERS_MAX):
         raise ConfigError("brokers", brokers, f"must lie in 1..{BROKERS_MAX}")
+
+
+def _check_copies(durability: str | None, copies: int | None) -> None:
     if copies is not None and (type(copies) is not int or not 1 <= copies <= COPIES_MAX):
         raise ConfigError("copies", copies, f"must lie in 1..{COPIES_MAX}")
     if durability is not None and durability not in ("disk", "memory"):

@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import secrets
 import time
+from collections.abc import Awaitable, Callable, Iterable
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -34,7 +35,7 @@ from causeway.core.messages import (
     StoryRequest,
     Welcome,
 )
-from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
+from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
 from causeway.trace import TraceRecord
 from causeway.types import Duration, Peer
 from causeway.wire.codec import decode_head, encode_frame
@@ -43,6 +44,7 @@ from causeway.wire.frame import FrameReader
 PROBE_SECONDS_MAX: Final = 3.0
 ROUND_TRIPS: Final = 3
 _READ_BYTES: Final = 65_536
+T = TypeVar("T")
 
 
 class Probe:
@@ -152,6 +154,29 @@ class Probe:
                 raise TransportError(f"broker {self.address} closed the connection; is it a Causeway broker?")
             self._arrived.extend((decode_head(head), body) for head, body in self._frames.feed(data))
         return self._arrived.pop(0)
+
+
+async def first_answer(
+    addresses: Iterable[tuple[str, int]],
+    ask: Callable[[Probe], Awaitable[T]],
+    seconds_max: float = PROBE_SECONDS_MAX,
+) -> T:
+    """What the first broker says that can be reached, and no other one: also its refusal, and its silence, is final."""
+    reasons: list[str] = []
+    for host, port in addresses:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                probe = await stack.enter_async_context(Probe(host, port, seconds_max))
+            except CausewayError as error:
+                reasons.append(str(error))
+                continue
+            return await ask(probe)
+    raise nobody_answered(reasons)
+
+
+def nobody_answered(reasons: Iterable[str]) -> TransportError:
+    """None of the brokers that were named could be asked."""
+    return TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
 
 
 def _known(code: int) -> Code:

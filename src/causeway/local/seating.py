@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.domains.graph import DomainGraph, check_domain, described_cycle
-from causeway.domains.layouts import MAIN, Layout, domains_for, flat, grown, lay_out
+from causeway.domains.layouts import Layout, domains_for, flat, grown, lay_out
 from causeway.domains.limits import DOMAINS_PER_SEAT_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
 
@@ -77,7 +77,7 @@ def seated(had: Layout, new: Sequence[str], wished: Seating) -> Layout:
     if wished.nobody:
         return {name: known.get(name, ()) for name in names}
     if not known:
-        return flat(names, MAIN)
+        return flat(names)
     places = grown(known, [name for name in names if name not in known])
     return {name: places[name] for name in names}
 

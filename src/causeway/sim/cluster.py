@@ -16,7 +16,7 @@ from causeway.core.machine import Machine
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk, RottingStore
 from causeway.sim.faults import Addresses, Options, stream
-from causeway.sim.seating import random_tree, seat_for_newcomer
+from causeway.sim.random_layout import random_tree, seat_for_newcomer
 from causeway.sim.world import Process, World
 from causeway.store.memory import MemoryStore
 from causeway.types import Peer, key_of

@@ -16,7 +16,7 @@ from collections.abc import Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from causeway.domains.graph import check_domain
 from causeway.domains.layouts import MAIN
@@ -24,10 +24,12 @@ from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import START_SECONDS_MAX, ProcessCluster
 from causeway.local.pids import ProcessId
-from causeway.local.plan import plan, seat
+from causeway.local.plan import names_of, plan
+from causeway.local.runfile import RunFile
 from causeway.local.seating import Seating
 
 T = TypeVar("T")
+_PREFIX: Final = "b"
 
 
 class LocalBroker:
@@ -85,14 +87,14 @@ class LocalCluster:
         domains: str | Sequence[str | Sequence[str]] | None = MAIN,
     ) -> None:
         found = None if data is None else runfile.load(Path(data))
-        if isinstance(domains, str):
-            check_domain("domains", domains)
-        # A cluster that is resumed keeps its domains, unless others are asked for.
-        one = domains if isinstance(domains, str) and domains != MAIN else None
-        seating = Seating(domain=one, nobody=domains is None or not isinstance(domains, str))
-        run = plan(found, brokers=brokers, durability=durability, copies=copies, prefix="b", seating=seating)
-        if domains is not None and not isinstance(domains, str):
-            seat(run, _domains_of(domains, len(run.brokers)))
+        run = plan(
+            found,
+            brokers=brokers,
+            durability=durability,
+            copies=copies,
+            prefix=_PREFIX,
+            seating=_seating(found, brokers, domains),
+        )
         self._temporary = data is None
         directory = Path(tempfile.mkdtemp(prefix="causeway-")) if data is None else Path(data).absolute()
         runfile.prepare_data_dir(directory)
@@ -180,11 +182,20 @@ class LocalCluster:
         await asyncio.to_thread(self.stop)
 
 
-def _domains_of(domains: Sequence[str | Sequence[str]], brokers: int) -> list[list[str]]:
-    """Of each broker."""
+def _seating(found: RunFile | None, brokers: int, domains: str | Sequence[str | Sequence[str]] | None) -> Seating:
+    """Where brokers shall sit; a cluster that is resumed keeps its domains, unless more are asked for."""
+    if domains is None:
+        return Seating(nobody=True)
+    if isinstance(domains, str):
+        check_domain("domains", domains)
+        return Seating(domain=domains) if domains != MAIN else Seating()
     if len(domains) != brokers:
         raise ConfigError("domains", domains, f"must have an entry for each of the {brokers} brokers")
-    return [[names] if isinstance(names, str) else list(names) for names in domains]
+    wanted = [[names] if isinstance(names, str) else names for names in domains]
+    for name in (name for names in wanted for name in names):
+        check_domain("domains", name)
+    seats = zip(names_of(found, brokers, _PREFIX), wanted, strict=False)  # if more are there, `plan` says so
+    return Seating(seats={broker: tuple(dict.fromkeys(names)) for broker, names in seats})
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

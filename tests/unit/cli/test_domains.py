@@ -33,10 +33,10 @@ def test_latest_map_counts_and_names_the_routers() -> None:
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, *reports: dict[str, Any], arguments: Sequence[str] = ()) -> int:
-    async def ask_all(addresses: object) -> tuple[list[object], list[dict[str, Any]]]:
-        return [], list(reports)
+    async def reports_of(addresses: object) -> list[dict[str, Any]]:
+        return list(reports)
 
-    monkeypatch.setattr(domains_module, "ask_all", ask_all)
+    monkeypatch.setattr(domains_module, "reports_of", reports_of)
     return main(["domains", "--url", "causeway://h:1", *arguments])
 
 
@@ -55,9 +55,16 @@ def test_people_see_domains_seats_and_routers(
     assert shown(monkeypatch, NEW) == 0
     out = capsys.readouterr().out
     assert "b2 joins north, south" in out
-    assert "b1, b2" in out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["north", "b2", "b1"] in rows
+    assert ["south", "b2", "b3"] in rows
 
 
 def test_people_hear_how_to_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(monkeypatch, OTHER_RELEASE) == 0
     assert "--domain" in capsys.readouterr().out
+
+
+def test_nobody_there_is_an_error_that_names_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["domains", "--url", "causeway://127.0.0.1:1"]) == 1
+    assert "no broker answered (broker 127.0.0.1:1: " in capsys.readouterr().err

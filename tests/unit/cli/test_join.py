@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from causeway.cli import join as join_module
 from causeway.cli.main import main
-from causeway.errors import Code, Refused, TransportError
+from causeway.errors import Code, DeadlineExceeded, Refused, TransportError
+from causeway.local import probe
 from causeway.types import Peer, key_of
 
 URL = "causeway://down:1,up:2,other:3"
@@ -34,13 +34,15 @@ class ScriptedProbe:
         self.asked.append(f"{self.host} {domain}")
         if domain == "south":
             raise Refused(Code.CYCLE, "leave out 'south', or there would be a cycle: up [north] b2 [south] up")
+        if domain == "slow":
+            raise DeadlineExceeded("broker up:2 gave no answer to JoinDomain; is it overloaded?")
         return ("north", domain)
 
 
 @pytest.fixture(autouse=True)
 def probes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ScriptedProbe.asked = []
-    monkeypatch.setattr(join_module, "Probe", ScriptedProbe)
+    monkeypatch.setattr(probe, "Probe", ScriptedProbe)
     return ScriptedProbe.asked
 
 
@@ -62,6 +64,12 @@ def test_refusal_names_the_cycle_and_is_exit_code_one(capsys: pytest.CaptureFixt
     assert json.loads(out)["error"]["code"] == "cycle"
     assert "up [north] b2 [south] up" in err
     assert ScriptedProbe.asked == ["up south"], "no other broker is asked: this one was meant"
+
+
+def test_silence_is_final_too_or_another_broker_would_join(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", "slow", "--url", URL]) != 0
+    assert "gave no answer" in capsys.readouterr().err
+    assert ScriptedProbe.asked == ["up slow"]
 
 
 def test_nobody_there_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,17 +66,19 @@ def test_table_may_come_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO('[{"from": "a", "to": "b", "rate": 2}]'))
-    assert run(capsys, "-")["seats"] == {"a": ["d1"], "b": ["d1"]}
+    assert run(capsys, "-")["seats"] == {"a": ["main"], "b": ["main"]}
 
 
 def test_present_of_a_running_network(
     table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def status(url: str) -> dict[str, Any]:
-        assert url == "causeway://h:1"
-        return {"causal": {"domains": {"all": [f"u{number}" for number in range(12)]}}}
+    async def reports_of(addresses: object) -> list[dict[str, Any]]:
+        assert addresses == (("h", 1),)
+        domains = {"all": [f"u{number}" for number in range(12)]}
+        old = {"broker": "u1", "causal": {"version": 1, "domains": {"few": ["u1"]}}}
+        return [old, {"broker": "u2", "causal": {"version": 2, "domains": domains}}, {"broker": "other release"}]
 
-    monkeypatch.setattr(command, "_status", status)
+    monkeypatch.setattr(command, "reports_of", reports_of)
     assert run(capsys, table, "--url", "causeway://h:1")["present"][0]["name"] == "all"
 
 

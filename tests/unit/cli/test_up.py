@@ -6,14 +6,14 @@ import io
 
 from rich.console import Console
 
-from causeway.cli.up import domain_table
+from causeway.cli.up import places
 from causeway.local.plan import plan
 from causeway.local.seating import Seating
 
 
 def shown(layout: str | None) -> str:
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(domain_table(plan(None, brokers=4, prefix="b", seating=Seating(layout=layout))))
+    console.print(places(plan(None, brokers=4, prefix="b", seating=Seating(layout=layout))))
     return console.export_text()
 
 

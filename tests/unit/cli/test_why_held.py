@@ -29,7 +29,7 @@ REPORT: dict[str, Any] = {
         "seats": [
             {
                 "seat": "b2",
-                "held": [BATCH, {**BATCH, "count": 1, "dest": "", "topic": "roads/a1", "waits_for": []}],
+                "held": [BATCH, {**BATCH, "count": 1, "dest": "", "topic": "roads/a1"}],
                 "held_count": 5,
                 "held_bytes": 77,
                 "waiting": [{"source": "bob", "first": 3, "why": "a mark of another seat", "since": 9 * SECOND}],
@@ -45,7 +45,7 @@ def test_each_batch_says_which_predecessor_is_missing_and_for_how_long() -> None
     assert explained(seat, 12 * SECOND) == [
         "seat b2 (held by b9): 6 wait",
         "  app 17 to 20 to orders, from b1 in [north]: waits for b3 up to 12 (has 9), for 2.0 s now",
-        "  app 17 to roads/a1, from b1 in [north]: is behind another one of the same seat, for 2.0 s now",
+        "  app 17 to roads/a1, from b1 in [north]: waits for b3 up to 12 (has 9), for 2.0 s now",
         "  and 3 more",
         "  bob from 3 on: waits for a mark of another seat, for 3.0 s now",
     ]
@@ -55,20 +55,23 @@ def test_each_batch_says_which_predecessor_is_missing_and_for_how_long() -> None
 def test_batch_of_a_later_map_and_a_mark_say_so() -> None:
     strange = {**BATCH, "dest": "", "count": 1, "waits_for": [{"seat": "?", "until": 0, "have": 0}]}
     (seat,) = waits([{"broker": "b2", "causal": {"seats": [{"seat": "b2", "held": [strange], "held_count": 1}]}}])
-    assert "app 17, a mark, from b1 in [north]: waits for a later map of domains" in explained(seat, 0)[1]
+    assert (
+        "app 17, a mark, from b1 in [north]: waits for a later map of domains than this broker has"
+        in explained(seat, 0)[1]
+    )
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
 def test_one_broker_is_asked_or_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], everywhere: bool
 ) -> None:
-    async def ask_all(addresses: object) -> tuple[list[object], list[dict[str, Any]]]:
-        return [], [REPORT, {"broker": "b8", "causal": {"seats": [{"seat": "b8"}]}}]
+    async def reports_of(addresses: object) -> list[dict[str, Any]]:
+        return [REPORT, {"broker": "b8", "causal": {"seats": [{"seat": "b8"}]}}]
 
     async def first(addresses: object) -> dict[str, Any]:
         return REPORT
 
-    monkeypatch.setattr(why_held_module, "ask_all", ask_all)
+    monkeypatch.setattr(why_held_module, "reports_of", reports_of)
     monkeypatch.setattr(why_held_module, "_first", first)
     arguments = ["why-held", "--url", "causeway://h:1", *(["--all"] if everywhere else [])]
     assert main([*arguments, "--json"]) == 0

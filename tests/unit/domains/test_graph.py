@@ -197,3 +197,10 @@ def test_cycle_of_a_large_network_is_found_at_once() -> None:
 def test_bad_name_of_a_domain_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="domain="):
         check_domain("domain", name)
+
+
+def test_routers_are_in_several_domains() -> None:
+    graph = DomainGraph({"a": ("north",), "r": ("north", "south"), "b": ("south", "east"), "c": ()})
+    assert graph.routers() == ("r", "b")
+    assert graph.routers("north") == ("r",)
+    assert graph.routers("nowhere") == ()

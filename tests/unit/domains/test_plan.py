@@ -164,7 +164,7 @@ def test_parts_of_the_present_that_have_nothing_to_say_to_each_other_need_no_way
 def test_too_large_domain_of_the_present_is_not_proposed_again() -> None:
     rates = [(a, b, 1.0) for a, b in itertools.combinations(names(5), 2)]
     found = propose(names(5), rates, present=flat(names(5)), size_max=3)
-    assert found.present_fault == "its domain d1 has 5 seats, at most 3 are wanted"
+    assert found.present_fault == "its domain main has 5 seats, at most 3 are wanted"
     assert found.changed
     check(found, 3)
 
@@ -189,7 +189,7 @@ def test_nobody_talks_at_all() -> None:
 
 
 def test_one_unit_is_one_domain() -> None:
-    assert propose(["a"], [("a", "a", 1.0)]).seats == {"a": ("d1",)}
+    assert propose(["a"], [("a", "a", 1.0)]).seats == {"a": ("main",)}
 
 
 def test_groups_without_traffic_between_them_are_one_tree() -> None:

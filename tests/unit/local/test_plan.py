@@ -10,9 +10,8 @@ import pytest
 
 from causeway.errors import ConfigError
 from causeway.local.pids import identify
-from causeway.local.plan import command, founds, plan, seat
+from causeway.local.plan import command, founds, plan
 from causeway.local.runfile import BrokerEntry, RunFile
-from causeway.local.seating import Seating
 
 
 def test_new_cluster_has_three_brokers_on_disk_unless_told() -> None:
@@ -141,17 +140,3 @@ def test_brokers_in_memory_get_no_data_directory() -> None:
     for durability, expected in (("disk", True), ("memory", False)):
         run = RunFile([BrokerEntry("a")], durability)
         assert ("--data" in command(Path("d"), run, run.brokers[0])) is expected
-
-
-def test_brokers_are_seated_in_domains_for_good() -> None:
-    run = plan(None, brokers=3, seating=Seating(nobody=True))
-    seat(run, [["west"], ["west", "east"], ["east"]])
-    seat(run, [["west"], ["north"]])
-    assert [entry.domains for entry in run.brokers] == [["west"], ["west", "east", "north"], ["east"]]
-    line = command(Path("data"), run, run.brokers[1])
-    assert [value for flag, value in pairwise(line) if flag == "--domain"] == ["west", "east", "north"]
-
-
-def test_a_domain_that_cannot_be_is_refused_by_name() -> None:
-    with pytest.raises(ConfigError, match="domains"):
-        seat(plan(None), [["a/b"]])

@@ -40,7 +40,7 @@ def test_domains_are_flags_of_each_broker_and_survive_in_the_run_file(tmp_path: 
         (Seating(domains=2), [["d1", "backbone"], ["d1"], ["d2", "backbone"], ["d2"]]),
         (Seating(layout="daisy", domains=3), [["d1"], ["d1", "d2"], ["d2", "d3"], ["d3"]]),
         (Seating(layout="tree"), [["d1"], ["d1"], ["d1", "d2"], ["d2"]]),
-        (Seating(layout="flat"), [["d1"], ["d1"], ["d1"], ["d1"]]),
+        (Seating(layout="flat"), [["main"], ["main"], ["main"], ["main"]]),
     ],
 )
 def test_layout_without_a_number_has_about_the_square_root(wished: Seating, expected: list[list[str]]) -> None:

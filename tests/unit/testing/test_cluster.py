@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from causeway.errors import CausewayError, ConfigError
+from causeway.local import runfile
+from causeway.local.plan import plan
+from causeway.local.seating import Seating
 from causeway.testing import LocalCluster
 
 
@@ -19,12 +22,32 @@ from causeway.testing import LocalCluster
         ("copies", {"copies": 99}),
         ("domains", {"domains": ["main"]}),
         ("domains", {"domains": "a/b"}),
+        ("domains", {"brokers": 2, "domains": ["a", ["a", "b/c"]]}),
     ],
 )
 def test_bad_cluster_is_refused_by_name(field: str, options: dict[str, object]) -> None:
     with pytest.raises(ConfigError) as caught:
         LocalCluster(**options)  # type: ignore[arg-type]
     assert caught.value.field == field
+
+
+def test_domains_that_close_a_cycle_are_refused_with_the_cycle() -> None:
+    with pytest.raises(ConfigError, match=r"'b2 \[a\] b1 \[b\] b2': domains must form a tree"):
+        LocalCluster(brokers=2, domains=[["a", "b"], ["a", "b"]])
+
+
+def test_cluster_that_is_resumed_takes_more_domains_and_leaves_none(tmp_path: Path) -> None:
+    runfile.save(tmp_path, plan(None, durability="memory", seating=Seating(seats={"x": ("a",), "y": ("a",)})))
+    more = LocalCluster(brokers=3, data=tmp_path, domains=["a", ["a", "b"], "b"])
+    assert [(entry.name, entry.domains) for entry in more._cluster.run.brokers] == [
+        ("x", ["a"]),
+        ("y", ["a", "b"]),
+        ("b1", ["b"]),
+    ]
+    with pytest.raises(ConfigError, match="x is in a already"):
+        LocalCluster(brokers=2, data=tmp_path, domains=["b", "a"])
+    with pytest.raises(ConfigError, match="brokers=1: the cluster there has 2"):
+        LocalCluster(brokers=1, data=tmp_path, domains=["a"])
 
 
 def test_broker_that_does_not_start_is_quoted_and_nothing_is_left(tmp_path: Path) -> None:

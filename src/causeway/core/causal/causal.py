@@ -1,4 +1,4 @@
-"""Causal order at one broker (ports.Causal): the map of domains, the seats it holds, and what its clients send to them.
+"""Causal order at one broker (ports.CausalOrder): the map of domains, the seats it holds, what clients send to them.
 
 Owns: which of the three a message is for. Must not know: mail beyond the outbox and the courier it stands on.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from causeway.config import BrokerConfig
 from causeway.core.causal.chart import Chart
-from causeway.core.causal.registrar import Registrar
+from causeway.core.causal.registrar import MAP, Registrar
 from causeway.core.causal.seats import Seats
 from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage, OwnershipGained
@@ -25,17 +25,16 @@ from causeway.core.messages import (
     DomainsHeld,
     JoinDomain,
     Message,
+    Postable,
     Register,
     Rejected,
     Relayed,
     SeatTaken,
     TakeSeat,
 )
-from causeway.core.ports import Groups, Links, Postable
-from causeway.names import MAP_NAME, is_seat
-from causeway.types import Instant, Key, Peer, key_of
-
-MAP = key_of(MAP_NAME)
+from causeway.core.ports import Groups, Links
+from causeway.names import is_seat
+from causeway.types import Instant, Key, Peer
 
 
 class BrokerCausal:

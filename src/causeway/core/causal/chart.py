@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from causeway.config import BrokerConfig
-from causeway.core.causal.waiting import Asker, Askers
+from causeway.core.causal.askers import Asker, Askers
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import PeerMessage
 from causeway.core.machine import Turn

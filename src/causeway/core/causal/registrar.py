@@ -19,7 +19,7 @@ import msgspec
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import OwnershipGained
 from causeway.core.machine import Turn
-from causeway.core.mail.seating import seating_fault
+from causeway.core.mail.seat_faults import seating_fault
 from causeway.core.messages import AskDomains, Bind, Bound, Domains, DomainsHeld, SeatEntry, SeatTaken, TakeSeat
 from causeway.core.ports import Courier, Groups
 from causeway.domains import DomainGraph, described_cycle

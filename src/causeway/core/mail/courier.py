@@ -36,6 +36,7 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
+    Postable,
     Register,
     Return,
     Routed,
@@ -47,7 +48,7 @@ from causeway.core.messages import (
     TxPrepared,
 )
 from causeway.core.messages.soundness import peer_fault
-from causeway.core.ports import Groups, Links, Postable, Ring
+from causeway.core.ports import Groups, Links, Ring
 from causeway.errors import REMEDIES, RETRIABLE_CODES, Code
 from causeway.limits import (
     ITEM_OVERHEAD_BYTES,

@@ -27,7 +27,7 @@ from causeway.core.mail.counter import BrokerLinks, Counter
 from causeway.core.mail.courier import MailCourier, key_of, place_of
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import BURIED, FORWARDED, Outbox
-from causeway.core.mail.seating import seating_fault
+from causeway.core.mail.seat_faults import seating_fault
 from causeway.core.messages import (
     Accepted,
     AskDomains,
@@ -53,6 +53,7 @@ from causeway.core.messages import (
     NotMember,
     Outcome,
     Outdated,
+    Postable,
     Register,
     Registered,
     Rejected,
@@ -71,7 +72,7 @@ from causeway.core.messages import (
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import Causal, Groups, Postable, Ring, Topics
+from causeway.core.ports import CausalOrder, Groups, Ring, Topics
 from causeway.errors import Code
 from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
 from causeway.names import is_seat
@@ -91,7 +92,7 @@ class Desk:
         groups: Groups,
         *,
         topics: Topics,
-        causal: Causal,
+        causal: CausalOrder,
         alarm: Alarm,
     ) -> None:
         self._me = links.me

@@ -12,7 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from causeway.core.mail.matching import selector_of
-from causeway.core.mail.seating import check_seat_group, seat_fault, stamp_fault
+from causeway.core.mail.seat_faults import check_seat_group, seat_fault, stamp_fault
 from causeway.core.messages import (
     Attach,
     Causal,

@@ -273,28 +273,32 @@ class Find(msgspec.Struct, frozen=True, array_like=True, tag=94):
 
 
 # On the way ----------------------------------------------------------------------------------------------------
+Postable = (
+    Deposit
+    | Confirmed
+    | TxPrepare
+    | TxDecide
+    | TxAsk
+    | Register
+    | AskInterest
+    | SummaryHeld
+    | TakeSeat
+    | AskDomains
+    | Domains
+    | DomainsHeld
+    | Bind
+    | AskMark
+)
+"""What is addressed to a mailbox, or another group, rather than to a broker."""
+
+
 class Routed(msgspec.Struct, frozen=True, array_like=True, tag=10):
     """An envelope for the owner of `key`, sent on by every broker that knows better where that is."""
 
     key: Key
     mailbox: str
     hops: int
-    head: (
-        Deposit
-        | Confirmed
-        | TxPrepare
-        | TxDecide
-        | TxAsk
-        | Register
-        | AskInterest
-        | SummaryHeld
-        | TakeSeat
-        | AskDomains
-        | Domains
-        | DomainsHeld
-        | Bind
-        | AskMark
-    )
+    head: Postable
     sender: Peer | None = None
     """Who posted it: the owner may never have heard of that broker, and is to answer it."""
 

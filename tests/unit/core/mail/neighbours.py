@@ -13,10 +13,10 @@ from causeway.core.messages import (
     EndMailbox,
     Member,
     Message,
+    Postable,
     Register,
     SummaryHeld,
 )
-from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.store.base import Row, Write
 from causeway.types import BrokerId, Duration, Instant, Key, Peer, key_of

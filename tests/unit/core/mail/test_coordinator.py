@@ -15,6 +15,7 @@ from causeway.core.messages import (
     Commit,
     Config,
     Message,
+    Postable,
     SendPart,
     SettlePart,
     TxAsk,
@@ -23,7 +24,6 @@ from causeway.core.messages import (
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, SEEN_SECONDS_MIN
 from causeway.store.base import Put, Row, Write

@@ -21,13 +21,13 @@ from causeway.core.messages import (
     Message,
     Moved,
     NotMember,
+    Postable,
     Rejected,
     Return,
     Routed,
     Settle,
     TakeSeat,
 )
-from causeway.core.ports import Postable
 from causeway.errors import Code
 from causeway.limits import ROUTE_HOPS_MAX, WAITING_PER_MAILBOX_MAX
 from causeway.names import MAP_NAME, seat_name

@@ -8,8 +8,7 @@ import pytest
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
 from causeway.core.mail.outbox import Outbox
-from causeway.core.messages import Accepted, Causal, Deposit, Message, Rejected, Resend
-from causeway.core.ports import Postable
+from causeway.core.messages import Accepted, Causal, Deposit, Message, Postable, Rejected, Resend
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, RESENT_AT_ONCE_MAX, STREAM_BATCHES_MAX
 from causeway.names import seat_name

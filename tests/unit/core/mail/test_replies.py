@@ -8,8 +8,7 @@ from causeway.core.machine import Turn
 from causeway.core.mail.answers import Settlement
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Message, Rejected, Settle, Settled
-from causeway.core.ports import Postable
+from causeway.core.messages import Message, Postable, Rejected, Settle, Settled
 from causeway.errors import Code
 from causeway.types import Span
 from tests.unit.core.mail.postroom import EXPRESS, ORIGIN, RECOVERABLE, deposit

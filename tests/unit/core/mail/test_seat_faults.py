@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from causeway.core.mail import faults
-from causeway.core.mail.seating import seating_fault
+from causeway.core.mail.seat_faults import seating_fault
 from causeway.core.messages import (
     AskDomains,
     AskMark,

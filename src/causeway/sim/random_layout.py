@@ -8,14 +8,13 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-Seating = dict[str, tuple[str, ...]]
-"""Domains by broker; who has several is a router."""
+from causeway.domains.layouts import Layout
 
 UNSEATED = 0.3
 """Share of newcomers that take no part."""
 
 
-def random_tree(rng: random.Random, brokers: Sequence[str], domains: int) -> Seating:
+def random_tree(rng: random.Random, brokers: Sequence[str], domains: int) -> Layout:
     """So many domains, if there are brokers for them, with two seats or more each; routers are anybody."""
     waiting = list(brokers)
     rng.shuffle(waiting)
@@ -32,9 +31,9 @@ def random_tree(rng: random.Random, brokers: Sequence[str], domains: int) -> Sea
     return {name: tuple(seated.get(name, ())) for name in brokers}
 
 
-def seat_for_newcomer(rng: random.Random, seating: Seating) -> tuple[str, ...]:
+def seat_for_newcomer(rng: random.Random, layout: Layout) -> tuple[str, ...]:
     """In some domain that is there, or in none."""
-    domains = list(dict.fromkeys(domain for inside in seating.values() for domain in inside))
+    domains = list(dict.fromkeys(domain for inside in layout.values() for domain in inside))
     if not domains or rng.random() < UNSEATED:
         return ()
     return (rng.choice(domains),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from causeway.core.causal.waiting import Askers
+from causeway.core.causal.askers import Askers
 
 
 def test_those_who_wait_are_told_once_in_order() -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from causeway.domains import DomainGraph
-from causeway.sim.seating import random_tree, seat_for_newcomer
+from causeway.sim.random_layout import random_tree, seat_for_newcomer
 
 
 @pytest.mark.parametrize(("brokers", "domains"), [(1, 1), (2, 1), (5, 2), (9, 8), (60, 15)])
