@@ -18,7 +18,7 @@ from causeway.client.links import Uplink, Uplinks
 from causeway.client.outcomes import ConsumerAttached, ConsumerRefused, InquiryDone, Outcome
 from causeway.client.reader import MailReader
 from causeway.client.roaming import Roamer
-from causeway.client.seating import SeatErrand, SeatQuestions
+from causeway.client.seat_questions import SeatErrand, SeatQuestions
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.transactions import Commitment, Transactions
@@ -45,7 +45,7 @@ class SessionParts:
         self._links = Uplinks(config, rng, alarm=alarm)
         self._errands = Errands(config, self._links, rng, alarm=alarm)
         self._consumers = MailReaders(config, self._errands, self._streams.marks, alarm=alarm)
-        self._seating = SeatQuestions(config.name, self._errands, self._number)
+        self._questions = SeatQuestions(config.name, self._errands, self._number)
         self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
@@ -139,12 +139,12 @@ class SessionParts:
             error = Refused(code_of(head.code, Code.UNAVAILABLE), head.detail)
             self._on_no_seat(turn, errand, error)
             return
-        self._seating.found(errand)
+        self._questions.found(errand)
         for consumer in self._fresh_consumers:
             if consumer.seat_of == errand.name:
                 consumer.take_seat(head.seat)
         if errand.name == self.config.name:
-            self._seating.seat = head.seat
+            self._questions.seat = head.seat
             self._streams.take_seat(head.seat)
 
     def _on_no_seat(self, turn: Turn, errand: SeatErrand, error: Refused) -> None:
@@ -155,7 +155,7 @@ class SessionParts:
             if own:
                 self._streams.excuse_seat(error)
             return
-        self._seating.found(errand)
+        self._questions.found(errand)
         if own:
             self._streams.refuse_seat(error)
         refused = [consumer for consumer in self._fresh_consumers if consumer.seat_of == errand.name]

@@ -114,7 +114,7 @@ class SessionMachine(SessionParts):
             if streams.gathered:
                 streams.flush(turn)
             if streams.unseated is not None and streams.unseated.waiting:
-                self._seating.ask(turn, self.config.name)
+                self._questions.ask(turn, self.config.name)
             if streams.lagging:
                 streams.catch_up(turn)
         if keeper is not None:
@@ -245,7 +245,7 @@ class SessionMachine(SessionParts):
         if self._fresh_consumers and not self._transactions.in_doubt:
             consumers, self._fresh_consumers = self._fresh_consumers, []
             for consumer in consumers:
-                if self._seating.admits(turn, consumer):
+                if self._questions.admits(turn, consumer):
                     self._consumers.add(turn, consumer)
                 else:
                     self._fresh_consumers.append(consumer)

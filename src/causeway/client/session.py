@@ -109,7 +109,7 @@ class Session(SessionMachine):
         mailbox, stream = item_of(dest) if published else dest, service
         if causal:
             check_causal(priority, delay, confirm=confirm, retain=retain)
-            mailbox, stream = self._seating.seat, ServiceClass.TRANSACTIONAL
+            mailbox, stream = self._questions.seat, ServiceClass.TRANSACTIONAL
         lane = self._streams.lane(mailbox, stream, int(flags), priority, ttl=ttl, timeout=timeout)
         lane.delay = delay
         lane.published = Published(dest) if published else None
