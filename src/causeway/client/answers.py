@@ -41,10 +41,10 @@ class SessionParts:
         self._alarm = alarm = Alarm()
         self._fates = Fates(alarm)
         self._streams = Streams(config, self._fates, alarm=alarm)
-        self._streams.source = (config.name, incarnation)
+        self._streams.numbering.source = (config.name, incarnation)
         self._links = Uplinks(config, rng, alarm=alarm)
         self._errands = Errands(config, self._links, rng, alarm=alarm)
-        self._consumers = MailReaders(config, self._errands, self._streams.marks, alarm=alarm)
+        self._consumers = MailReaders(config, self._errands, self._streams.causal.marks, alarm=alarm)
         self._questions = SeatQuestions(config.name, self._errands, self._number)
         self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
@@ -64,13 +64,13 @@ class SessionParts:
         self._fresh_commits: list[tuple[Commitment, Duration]] = []
         self._timers: Deadlines[int] = Deadlines(alarm)
         self._outcomes: list[Outcome] = []
-        self.lanes: dict[tuple[object, ...], Lane] = self._streams.lanes
+        self.lanes: dict[tuple[object, ...], Lane] = self._streams.numbering.lanes
         """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
 
     @property
     def incarnation(self) -> int:
         """This life's, or with kept state that of the first life."""
-        return self._streams.source[1]
+        return self._streams.numbering.source[1]
 
     def _number(self) -> int:
         """Of one more errand."""
@@ -124,7 +124,7 @@ class SessionParts:
         inquiry.error = error
         if isinstance(inquiry, BrowseInquiry):
             for lot in inquiry.result:
-                self._streams.marks.note(lot, lot.count)
+                self._streams.causal.marks.note(lot, lot.count)
         mailbox = inquiry.mailbox
         if isinstance(inquiry, EndInquiry) and may_end(mailbox):
             if not any(one.mailbox == mailbox for one in self._consumers.all()):
@@ -145,7 +145,7 @@ class SessionParts:
                 consumer.take_seat(head.seat)
         if errand.name == self.config.name:
             self._questions.seat = head.seat
-            self._streams.take_seat(head.seat)
+            self._streams.causal.take_seat(head.seat)
 
     def _on_no_seat(self, turn: Turn, errand: SeatErrand, error: Refused) -> None:
         """For now, and it is asked again; or for good, and whoever waits is told."""
@@ -153,11 +153,11 @@ class SessionParts:
         if error.code in RETRIABLE_CODES:
             self._errands.put_off(turn, errand, str(error))
             if own:
-                self._streams.excuse_seat(error)
+                self._streams.causal.excuse_seat(error)
             return
         self._questions.found(errand)
         if own:
-            self._streams.refuse_seat(error)
+            self._streams.causal.refuse_seat(error)
         refused = [consumer for consumer in self._fresh_consumers if consumer.seat_of == errand.name]
         for consumer in refused:
             self._fresh_consumers.remove(consumer)

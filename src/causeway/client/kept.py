@@ -164,8 +164,8 @@ class Keeper:
             self.error = StoreError(detail)
             return
         self._identity_next = Identity(self._name, old.incarnation, old.life + 1, old.transactions)
-        self._streams.source = (self._name, old.incarnation)
-        self._streams.base = self._transactions.base = old.life << LIFE_SHIFT
+        self._streams.numbering.source = (self._name, old.incarnation)
+        self._streams.numbering.base = self._transactions.base = old.life << LIFE_SHIFT
         self._transactions.last = old.transactions
         for key, row in rows.items():
             if key[:1] == b"b":
@@ -186,10 +186,10 @@ class Keeper:
             self._deletes.append(Delete(LOCAL, key))
             return
         dest = kept.dest if kept.causal is None else ""
-        lane = Lane(self._streams.stream(dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
+        lane = Lane(self._streams.numbering.stream(dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
         lane.published = Published(kept.topic) if kept.topic else None
         lane.causal = kept.causal
-        batch = SentBatch(lane, self._streams.source)
+        batch = SentBatch(lane, self._streams.numbering.source)
         batch.after = kept.causal.after if kept.causal is not None else ()
         batch.first, batch.count, batch.size, batch.body = kept.first, kept.count, kept.size, kept.body
         batch.dies, batch.due = kept.dies, kept.due

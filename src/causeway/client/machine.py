@@ -113,9 +113,9 @@ class SessionMachine(SessionParts):
                 self._follow_home(turn)
             if streams.gathered:
                 streams.flush(turn)
-            if streams.unseated is not None and streams.unseated.waiting:
+            if streams.causal.needs_seat:
                 self._questions.ask(turn, self.config.name)
-            if streams.lagging:
+            if streams.numbering.lagging:
                 streams.catch_up(turn)
         if keeper is not None:
             keeper.flush(turn)
