@@ -31,7 +31,7 @@ from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
-from causeway.names import check_destination, check_mailbox, private_name
+from causeway.names import check_destination, check_mailbox, may_end, private_name
 from causeway.topics import item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
@@ -284,6 +284,16 @@ class Session(SessionMachine):
         """Let a subscription or a private mailbox end, with all that is in it."""
         check_mailbox("mailbox", mailbox)
         return self._inquire(EndInquiry(self._number(), mailbox), timeout)
+
+    def forget_topics(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """No more of what is published comes into a mailbox; it stays, with all that is in it."""
+        if may_end(check_destination("mailbox", mailbox)):
+            raise ConfigError("mailbox", mailbox, "is temporary and ends as a whole; end it, or let its bus do so")
+        inquiry = self.end_mailbox(mailbox, timeout=timeout)
+        for consumer in self.consumers():
+            if consumer.mailbox == mailbox:
+                consumer.forget_topics()
+        return inquiry
 
     @property
     def ending(self) -> bool:
