@@ -34,7 +34,8 @@ def receive(
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="With --order causal: the mailbox also gets what is published on these topics, in one order.",
+            help="With --order causal: the mailbox also gets what is published on these topics, in one order, "
+            "until 'causeway unsubscribe --mailbox'.",
         ),
     ] = None,
     order: Order = None,

@@ -27,11 +27,12 @@ from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
+from causeway.client.subscriptions import check_forgettable
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
-from causeway.names import check_destination, check_mailbox, may_end, private_name
+from causeway.names import check_destination, check_mailbox, private_name
 from causeway.topics import item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
@@ -287,9 +288,7 @@ class Session(SessionMachine):
 
     def forget_topics(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
         """No more of what is published comes into a mailbox; it stays, with all that is in it."""
-        if may_end(check_destination("mailbox", mailbox)):
-            raise ConfigError("mailbox", mailbox, "is temporary and ends as a whole; end it, or let its bus do so")
-        inquiry = self.end_mailbox(mailbox, timeout=timeout)
+        inquiry = self.end_mailbox(check_forgettable(mailbox), timeout=timeout)
         for consumer in self.consumers():
             if consumer.mailbox == mailbox:
                 consumer.forget_topics()
