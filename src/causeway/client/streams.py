@@ -301,11 +301,11 @@ class Streams:
         stream = given_up[0].lane.stream
         if not stream.ordered:
             return
-        heir: SentBatch | None = None
-        for batch in stream.waiting.values():
-            if batch.first > given_up[0].first:
-                batch.sent = 0
-                heir = heir or batch
+        behind = [batch for batch in stream.waiting.values() if batch.first > given_up[0].first]
+        for batch in behind:
+            batch.sent = 0
+        behind += [batch for batch in self._sealed if batch.lane.stream is stream]  # sent, and not in a turn yet
+        heir = behind[0] if behind else None
         self.causal.bequeath(given_up, heir)
         self.numbering.lag(stream)
 
