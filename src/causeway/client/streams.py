@@ -67,7 +67,7 @@ class Streams:
         self.keeping = False
         """Batches wait for our own disk before they leave."""
         self.unkept: list[SentBatch] = []
-        """Sealed this turn, to be put on disk."""
+        """Sealed this turn, or changed, to be put on disk."""
 
     # Asked by the application ----------------------------------------------------------------------------------
     def lane(
@@ -307,6 +307,8 @@ class Streams:
         behind += [batch for batch in self._sealed if batch.lane.stream is stream]  # sent, and not in a turn yet
         heir = behind[0] if behind else None
         self.causal.bequeath(given_up, heir)
+        if self.keeping and heir is not None and heir.first in stream.waiting and any(one.after for one in given_up):
+            self.unkept.append(heir)  # its next life must know too
         self.numbering.lag(stream)
 
     def uncounted(self) -> int:

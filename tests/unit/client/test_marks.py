@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from causeway.core.messages import Browse, Browsed, BrowsedBatch, Causal, Deposit, Published, Rejected
 from causeway.domains.limits import MARKS_MAX
 from causeway.errors import Code
@@ -207,6 +209,33 @@ def test_pages_that_were_browsed_count_up_to_their_last_message(seated: Stage) -
     seated.session.send("bob", b"c", causal=True)
     seated.turn()
     assert causal_of(seated) == [Causal("bob", 1), Causal("bob", 1, ((ELSEWHERE, 5),))], "our seat and others need none"
+
+
+@pytest.mark.parametrize("expires_in", ["this life", "the next one"])
+def test_marks_of_a_kept_batch_that_expired_go_with_the_one_behind_it_in_the_next_life(expires_in: str) -> None:
+    rows: dict[bytes, bytes] = {}
+    earlier, later = Stage(rows, keep=True), Stage(rows, keep=True)
+    earlier.turn()
+    earlier.store()
+    earlier.open()
+    reader = earlier.consume(home_of(earlier), "queue")
+    hand_on(earlier, reader, 4)
+    earlier.shown(reader)
+    earlier.session.send("bob", b"b", causal=True, ttl=SECOND)
+    earlier.session.send("bob", b"c", causal=True)
+    earlier.turn()
+    earlier.store()
+    if expires_in == "this life":
+        earlier.sleep(SECOND)
+        earlier.store()
+    kept = [key for key in rows if key[:1] == b"b"]
+    assert len(kept) == (1 if expires_in == "this life" else 2), "a batch that changed has the row it had"
+    later.now = earlier.now + SECOND
+    later.turn()
+    later.store()
+    later.open()
+    give_seat(later)
+    assert [(one.first, one.causal) for one in later.said(Deposit)] == [(2, Causal("bob", 1, ((ELSEWHERE, 4),)))]
 
 
 def test_the_latest_marks_are_kept_when_there_are_too_many(seated: Stage) -> None:
