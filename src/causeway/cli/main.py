@@ -48,7 +48,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway subscribe 'roads/#' --durable workers --shared --selector 'lane = 2'",
         "causeway subscribe 'roads/#' --start earliest",
     ),
-    "unsubscribe": ("causeway unsubscribe board", "causeway unsubscribe workers --shared"),
+    "unsubscribe": (
+        "causeway unsubscribe board",
+        "causeway unsubscribe workers --shared",
+        "causeway unsubscribe --mailbox desk",
+    ),
     "browse": ("causeway browse billing", "causeway browse billing --count 100 --json"),
     "story": ("causeway story orders:5f3a91:billing:t:17",),
     "broker": (

@@ -34,7 +34,7 @@ def receive(
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="With --order causal: the mailbox also gets what is published on these topics, in one order.",
+            help="With --order causal: the mailbox also gets what is published there, until 'unsubscribe --mailbox'.",
         ),
     ] = None,
     order: Order = None,

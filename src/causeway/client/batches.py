@@ -53,8 +53,8 @@ class SentStream:
         self.confirming: dict[int, SentBatch] = {}
         self.lagging = False
         """Some waiting batch was not sent on the present home link."""
-        self.paused = False
-        """The owner refused for now; a timer resumes."""
+        self.paused = not dest
+        """The owner refused for now, and a timer resumes; or it has no destination yet."""
         self.backoff: Duration = 0
         self.refusal: CausewayError | None = None
         """The last retriable refusal, to say why when time runs out."""

@@ -22,6 +22,7 @@ from causeway.client.batches import Lane, SentBatch
 from causeway.client.consumers import MailReaders
 from causeway.client.fates import Fates
 from causeway.client.lots import SeenStream, StreamKey
+from causeway.client.marks import merged
 from causeway.client.reader import MailReader
 from causeway.client.streams import Streams
 from causeway.client.transactions import AcceptedIds, Commitment, Transactions
@@ -164,8 +165,8 @@ class Keeper:
             self.error = StoreError(detail)
             return
         self._identity_next = Identity(self._name, old.incarnation, old.life + 1, old.transactions)
-        self._streams.source = (self._name, old.incarnation)
-        self._streams.base = self._transactions.base = old.life << LIFE_SHIFT
+        self._streams.numbering.source = (self._name, old.incarnation)
+        self._streams.numbering.base = self._transactions.base = old.life << LIFE_SHIFT
         self._transactions.last = old.transactions
         for key, row in rows.items():
             if key[:1] == b"b":
@@ -184,13 +185,16 @@ class Keeper:
         self._serial = max(self._serial, int.from_bytes(key[1:], "big"))
         if kept.dies and kept.dies <= now:
             self._deletes.append(Delete(LOCAL, key))
+            if kept.causal is not None:
+                self._streams.causal.marks.give_back(kept.causal.after)
             return
         dest = kept.dest if kept.causal is None else ""
-        lane = Lane(self._streams.stream(dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
+        lane = Lane(self._streams.numbering.stream(dest, kept.service), kept.flags, kept.priority, ttl=0, timeout=0)
         lane.published = Published(kept.topic) if kept.topic else None
         lane.causal = kept.causal
-        batch = SentBatch(lane, self._streams.source)
-        batch.after = kept.causal.after if kept.causal is not None else ()
+        batch = SentBatch(lane, self._streams.numbering.source)
+        if kept.causal is not None:
+            batch.after = merged(kept.causal.after, self._streams.causal.marks.take())
         batch.first, batch.count, batch.size, batch.body = kept.first, kept.count, kept.size, kept.body
         batch.dies, batch.due = kept.dies, kept.due
         self._keys[batch] = key
@@ -246,7 +250,7 @@ class Keeper:
         self._clean_at = None
         for batch in streams.unkept:
             if not batch.resolved:
-                writes.append(self._put(self._key(batch), _kept_batch(batch)))
+                writes.append(self._put(self._keys.get(batch) or self._key(batch), _kept_batch(batch)))
         self._batches, streams.unkept = streams.unkept, []
         writes += [self._put(_seen_key(*which), _kept_seen(seen)) for which, seen in consumers.touched.items()]
         consumers.touched.clear()

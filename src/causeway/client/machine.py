@@ -1,17 +1,23 @@
 """A session's turn: what happened, then everything that follows from it and from the application's calls.
 
-Owns: the order of a turn, and which part each event and frame goes to. What links, errands, streams, consumers,
-transactions and kept state decide is theirs; what an application may ask for is in `session`.
+Owns: the parts, the order of a turn, and which part each event and frame goes to. What links, errands, streams,
+consumers, transactions and kept state decide is theirs; what an application may ask for is in `session`.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Final
 
-from causeway.client.answers import SessionParts
+from causeway.client.answers import Answers
+from causeway.client.batches import Lane
+from causeway.client.consumers import MailReaders
+from causeway.client.errands import COMMITS, Errands
+from causeway.client.fates import Fates
 from causeway.client.inquiries import EndInquiry, Inquiry
-from causeway.client.links import Uplink
+from causeway.client.kept import Keeper
+from causeway.client.links import Uplink, Uplinks
 from causeway.client.outcomes import (
     Connected,
     Disconnected,
@@ -20,8 +26,13 @@ from causeway.client.outcomes import (
     WindowOpened,
 )
 from causeway.client.reader import MailReader
+from causeway.client.roaming import Roamer
+from causeway.client.seat_questions import SeatQuestions
+from causeway.client.settings import SessionConfig
+from causeway.client.streams import Streams
 from causeway.client.telling import tell
-from causeway.core.deadlines import NEVER
+from causeway.client.transactions import Commitment, Transactions
+from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Turn
@@ -54,8 +65,60 @@ _CHORES: Final = 0
 """Among the inquiries' timers: look for silent requests and idle links."""
 
 
-class SessionMachine(SessionParts):
+class SessionMachine:
     """Drives the parts of a session. Three stimuli: the application's calls, connections and the store, and time."""
+
+    def __init__(self, config: SessionConfig, incarnation: int, rng: random.Random) -> None:
+        self.config = config.check()
+        self.error: CausewayError | None = None
+        """Why the session is over, None while it is not."""
+        self._alarm = alarm = Alarm()
+        self._fates = Fates(alarm)
+        self._streams = Streams(config, self._fates, alarm=alarm)
+        self._streams.numbering.source = (config.name, incarnation)
+        self._links = Uplinks(config, rng, alarm=alarm)
+        self._errands = Errands(config, self._links, rng, alarm=alarm)
+        self._consumers = MailReaders(config, self._errands, self._streams.causal.marks, alarm=alarm)
+        self._questions = SeatQuestions(config.name, self._errands, self._number)
+        self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
+        self._timers: Deadlines[int] = Deadlines(alarm)
+        self._outcomes: list[Outcome] = []
+        self._answers = Answers(
+            config.name,
+            self._errands,
+            self._consumers,
+            self._streams.causal,
+            self._questions,
+            timers=self._timers,
+            say=self._say,
+        )
+        self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
+        alarm.watch(self._transactions.next_deadline)
+        self._keeper: Keeper | None = None
+        if config.keep:
+            self._streams.keeping = self._consumers.keeping = True
+            self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
+            alarm.watch(self._keeper.next_deadline)
+        self._begun = self._open = False
+        """Whether `handle` was called; whether links may be made."""
+        self._closing = False
+        self._home: Uplink | None = None
+        self._next_number = 2
+        self._fresh_consumers: list[MailReader] = []
+        self._fresh_inquiries: list[tuple[Inquiry, Duration]] = []
+        self._fresh_commits: list[tuple[Commitment, Duration]] = []
+        self.lanes: dict[tuple[object, ...], Lane] = self._streams.numbering.lanes
+        """For the driver: lanes by the arguments of its own calls; emptied by the session when they become invalid."""
+
+    @property
+    def incarnation(self) -> int:
+        """This life's, or with kept state that of the first life."""
+        return self._streams.numbering.source[1]
+
+    def _number(self) -> int:
+        """Of one more errand."""
+        self._next_number += 1
+        return self._next_number
 
     @property
     def connected(self) -> bool:
@@ -113,9 +176,9 @@ class SessionMachine(SessionParts):
                 self._follow_home(turn)
             if streams.gathered:
                 streams.flush(turn)
-            if streams.unseated is not None and streams.unseated.waiting:
-                self._seating.ask(turn, self.config.name)
-            if streams.lagging:
+            if streams.causal.needs_seat:
+                self._questions.ask(turn, self.config.name)
+            if streams.numbering.lagging:
                 streams.catch_up(turn)
         if keeper is not None:
             keeper.flush(turn)
@@ -142,6 +205,9 @@ class SessionMachine(SessionParts):
         """What the application must hear since the last call."""
         outcomes, self._outcomes = self._outcomes, []
         return outcomes
+
+    def _say(self, outcome: Outcome) -> None:
+        self._outcomes.append(outcome)
 
     # A turn ----------------------------------------------------------------------------------------------------
     def _begin(self, turn: Turn) -> None:
@@ -192,21 +258,26 @@ class SessionMachine(SessionParts):
                 case Resend():
                     self._streams.on_resend(turn, head)
                 case Attached():
-                    self._on_attached(turn, link, head)
+                    self._answers.on_attached(turn, link, head)
                 case Moved():
-                    self._on_moved(turn, link, head)
+                    self._answers.on_moved(turn, link, head)
                 case Browsed() | StatusReply() | StoryReply() | MailboxEnded():
-                    self._on_answer(turn, head, body)
+                    self._answers.on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)
                 case SeatGiven():
-                    self._on_seat_given(turn, head)
+                    self._answers.on_seat_given(turn, head, self._fresh_consumers)
                 case Pong() | Located():
                     self._roamer.on_received(turn, link, head)
                 case _:
                     self._links.on_received(turn, link, head)
         except RemoteProtocolError as error:
             self._links.break_off(turn, link, str(error))
+
+    def _on_outcome(self, turn: Turn, head: TransactionOutcome) -> None:
+        commitment = self._transactions.on_outcome(head, self.incarnation)
+        if commitment is not None and self._keeper is not None:
+            self._keeper.ended(commitment)
 
     def _pass_on_links(self, turn: Turn) -> None:
         links = self._links
@@ -237,7 +308,7 @@ class SessionMachine(SessionParts):
             inquiry = self._errands.find(number)
             if isinstance(inquiry, Inquiry):
                 trouble = inquiry.trouble or (self.trouble if not self.connected else "no answer")
-                self._finish_inquiry(inquiry, DeadlineExceeded(f"nobody answered in time ({trouble})"))
+                self._answers.finish_inquiry(inquiry, DeadlineExceeded(f"nobody answered in time ({trouble})"))
         self._consumers.hear_late(turn.now)
         self._pass_on_links(turn)
 
@@ -245,7 +316,7 @@ class SessionMachine(SessionParts):
         if self._fresh_consumers and not self._transactions.in_doubt:
             consumers, self._fresh_consumers = self._fresh_consumers, []
             for consumer in consumers:
-                if self._seating.admits(turn, consumer):
+                if self._questions.admits(turn, consumer):
                     self._consumers.add(turn, consumer)
                 else:
                     self._fresh_consumers.append(consumer)
@@ -299,6 +370,6 @@ class SessionMachine(SessionParts):
             self._transactions.abandon(commitment, self.error)
         for inquiry in (*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries)):
             if isinstance(inquiry, Inquiry):
-                self._finish_inquiry(inquiry, self.error)
+                self._answers.finish_inquiry(inquiry, self.error)
         self._errands.clear()
         self._outcomes.append(SessionFailed(self.error))

@@ -116,6 +116,10 @@ class MailReader(Errand):
         self.interest = msgspec.structs.replace(self.interest, seat=seat)
         self.seat_of = ""
 
+    def forget_topics(self) -> None:
+        """Its mailbox has no topics any more: or it would bring them again, wherever it attaches next."""
+        self.interest, self.seat_of = None, ""
+
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Attach. What may not have been settled is said again as soon as somebody serves us: only the owner may hear
         it, anybody else would send us away. A consumer that ends wants nothing but to have settled."""

@@ -27,6 +27,7 @@ from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
+from causeway.client.subscriptions import check_forgettable
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, Published
 from causeway.errors import Code, ConfigError, Refused
@@ -109,7 +110,7 @@ class Session(SessionMachine):
         mailbox, stream = item_of(dest) if published else dest, service
         if causal:
             check_causal(priority, delay, confirm=confirm, retain=retain)
-            mailbox, stream = self._seating.seat, ServiceClass.TRANSACTIONAL
+            mailbox, stream = self._questions.seat, ServiceClass.TRANSACTIONAL
         lane = self._streams.lane(mailbox, stream, int(flags), priority, ttl=ttl, timeout=timeout)
         lane.delay = delay
         lane.published = Published(dest) if published else None
@@ -284,6 +285,14 @@ class Session(SessionMachine):
         """Let a subscription or a private mailbox end, with all that is in it."""
         check_mailbox("mailbox", mailbox)
         return self._inquire(EndInquiry(self._number(), mailbox), timeout)
+
+    def forget_topics(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """No more of what is published comes into a mailbox; it stays, with all that is in it."""
+        inquiry = self.end_mailbox(check_forgettable(mailbox), timeout=timeout)
+        for consumer in self.consumers():
+            if consumer.mailbox == mailbox:
+                consumer.forget_topics()
+        return inquiry
 
     @property
     def ending(self) -> bool:

@@ -1,4 +1,4 @@
-"""The sending side of a session: numbering, the window, resending in order, refusals and time limits.
+"""The sending side of a session: the window, resending in order, refusals and time limits.
 
 Owns: every message from `append` until it is acknowledged or has failed. Ids of a stream rise; what is given up leaves
 a gap that later batches step over with `follows`. Stimuli: the application's sends, answers of brokers, the home link
@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import islice
 
-import msgspec
-
 from causeway.client.arguments import code_of
 from causeway.client.batches import Lane, SentBatch, SentStream, Ticket
+from causeway.client.causal_stream import CausalStream, causal_of
 from causeway.client.fates import Fates, lateness
 from causeway.client.links import Uplink
-from causeway.client.marks import Marks, merged
 from causeway.client.message import check_size, to_bytes, with_headers
 from causeway.client.numbering import Numbering
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
-from causeway.core.messages import Accepted, Causal, Confirmed, Deposit, Rejected, Resend
+from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
 from causeway.limits import (
     BATCH_BYTES_MAX,
@@ -46,11 +44,11 @@ _ANSWERED = int(Flag.RELIABLE)
 _EXPRESS = int(ServiceClass.EXPRESS)
 
 
-class Streams(Numbering):
+class Streams:
     """Everything sent and not yet resolved."""
 
     def __init__(self, config: SessionConfig, fates: Fates, *, alarm: Alarm | None = None) -> None:
-        super().__init__(config.name, alarm)
+        self.numbering = Numbering(config.name, alarm)
         self._config = config
         self._window_count = config.window_messages
         self._window_bytes = config.window_bytes
@@ -60,8 +58,7 @@ class Streams(Numbering):
         """Sent to since the last turn."""
         self._link: Uplink | None = None
         self._fates = fates
-        self.marks = Marks()
-        """For the next batch in causal order."""
+        self.causal = CausalStream(self.numbering, fates, self._close_gap)
         self.make_ticket: Callable[[SentBatch, int], Ticket] = Ticket
         self.handler: object = None
         """Both the driver's: what `append` returns, and what its batches carry."""
@@ -70,7 +67,7 @@ class Streams(Numbering):
         self.keeping = False
         """Batches wait for our own disk before they leave."""
         self.unkept: list[SentBatch] = []
-        """Sealed this turn, to be put on disk."""
+        """Sealed this turn, or changed, to be put on disk."""
 
     # Asked by the application ----------------------------------------------------------------------------------
     def lane(
@@ -79,10 +76,10 @@ class Streams(Numbering):
         """Where and how to send, as the session has checked it."""
         if service >= ServiceClass.TRANSACTIONAL:
             flags |= _ANSWERED
-        if len(self.lanes) >= LANES_MAX:
-            self.lanes.clear()
+        if len(self.numbering.lanes) >= LANES_MAX:
+            self.numbering.lanes.clear()
         limit = self._config.timeout if timeout is None else timeout
-        return Lane(self.stream(dest, service), flags, priority, ttl=ttl, timeout=limit)
+        return Lane(self.numbering.stream(dest, service), flags, priority, ttl=ttl, timeout=limit)
 
     def append(self, lane: Lane, body: object, headers: Headers | None = None) -> Ticket:
         """Send one message with this turn's batch. Raises Refused(OVERLOADED) when the window is full."""
@@ -119,7 +116,7 @@ class Streams(Numbering):
         stream = lane.stream
         if stream.open is not None:
             self._seal(stream)
-        batch = stream.open = lane.open = SentBatch(lane, self.source, self.handler)
+        batch = stream.open = lane.open = SentBatch(lane, self.numbering.source, self.handler)
         self.gathered.append(stream)
         return batch
 
@@ -134,8 +131,7 @@ class Streams(Numbering):
         stream.next_id += batch.count
         batch.body = bodies.join(messages)
         batch.bodies = []
-        if batch.lane.causal is not None:
-            batch.after = self.marks.take()  # whatever was shown before any of its messages was sent
+        self.causal.mark(batch)
         self._sealed.append(batch)
 
     # Turns -----------------------------------------------------------------------------------------------------
@@ -163,7 +159,7 @@ class Streams(Numbering):
         self._fates.limit(batch, turn.now)
         if loose:
             stream.loose.append(batch)
-            self._lag(stream)
+            self.numbering.lag(stream)
             return
         previous = next(reversed(stream.waiting), 0)
         stream.waiting[batch.first] = batch
@@ -171,7 +167,7 @@ class Streams(Numbering):
             batch.durable = False
             self.unkept.append(batch)
         if link is None or link.clogged or stream.paused or stream.lagging or not batch.durable:
-            self._lag(stream)
+            self.numbering.lag(stream)
             return
         follows = stream.waiting[previous].last if previous else 0
         self._transmit(turn, link, batch, follows)
@@ -180,16 +176,17 @@ class Streams(Numbering):
     def on_home(self, turn: Turn, link: Uplink | None) -> None:
         """Sends go through another link from now on (None: through nobody): begin again with what is unanswered."""
         self._link = link
-        for stream in self._streams.values():
+        for stream in self.numbering.streams.values():
             if stream.waiting or stream.loose:
-                self._lag(stream)
+                self.numbering.lag(stream)
         self.catch_up(turn)
 
     def catch_up(self, turn: Turn) -> None:
         """Send what was held back, if the link takes it."""
         if self._link is None or self._link.clogged:
             return
-        lagging, self.lagging = self.lagging, {}
+        numbering = self.numbering
+        lagging, numbering.lagging = numbering.lagging, {}
         for stream in lagging:
             stream.lagging = False
             self._send_loose(turn, stream)
@@ -199,12 +196,12 @@ class Streams(Numbering):
         """The batch is on our own disk."""
         batch.durable = True
         if not batch.resolved:
-            self._lag(batch.lane.stream)
+            self.numbering.lag(batch.lane.stream)
 
     def _send_loose(self, turn: Turn, stream: SentStream) -> None:
         link = self._link
         if link is None or link.clogged:
-            self._lag(stream)
+            self.numbering.lag(stream)
             return
         for batch in stream.loose:
             if not batch.resolved and self._transmit(turn, link, batch, 0):
@@ -233,8 +230,8 @@ class Streams(Numbering):
             return False  # its deadline is due in this very turn; a time to live of 0 would mean for ever
         batch.sent = link.conn
         batch.sent_at = turn.now
-        source, incarnation = self.source
-        how = (lane.flags, lane.priority, left, b"", lane.published, max(0, batch.due - turn.now), _causal(batch))
+        source, incarnation = self.numbering.source
+        how = (lane.flags, lane.priority, left, b"", lane.published, max(0, batch.due - turn.now), causal_of(batch))
         head = Deposit(source, incarnation, stream.dest, stream.service, batch.first, batch.count, follows, *how)
         turn.send(link.conn, head, batch.body)
         if lane.silent and not batch.left:
@@ -244,7 +241,7 @@ class Streams(Numbering):
     # Answers ---------------------------------------------------------------------------------------------------
     def on_accepted(self, head: Accepted) -> None:
         """Acknowledged: typically one or several whole batches."""
-        stream = self._stream_of(head)
+        stream = self.numbering.stream_of(head)
         if stream is None:
             return
         stream.backoff = 0
@@ -254,13 +251,13 @@ class Streams(Numbering):
 
     def on_confirmed(self, head: Confirmed) -> None:
         """The application settled them."""
-        stream = self._stream_of(head)
+        stream = self.numbering.stream_of(head)
         if stream is not None:
             self._fates.confirm(stream, head.first, head.last)
 
     def on_rejected(self, turn: Turn, head: Rejected) -> None:
         """Refused: for good, or for now."""
-        stream = self._stream_of(head)
+        stream = self.numbering.stream_of(head)
         if stream is None:
             return
         batches = stream.answered(head.first, head.last)
@@ -281,11 +278,11 @@ class Streams(Numbering):
             stream.paused = True
             config = self._config
             stream.backoff = min(config.retry_max, max(config.retry_min, 2 * stream.backoff))
-            self._retries.set((stream.dest, stream.service), turn.now + stream.backoff)
+            self.numbering.retries.set((stream.dest, stream.service), turn.now + stream.backoff)
 
     def on_resend(self, turn: Turn, head: Resend) -> None:
         """The owner misses something: begin again after the id it names."""
-        stream = self._stream_of(head)
+        stream = self.numbering.stream_of(head)
         if stream is None:
             return
         after, at = stream.resent
@@ -295,7 +292,7 @@ class Streams(Numbering):
         for batch in stream.waiting.values():
             if batch.last > head.after:
                 batch.sent = 0
-        self._lag(stream)
+        self.numbering.lag(stream)
 
     # Ends ------------------------------------------------------------------------------------------------------
     def _close_gap(self, given_up: list[SentBatch]) -> None:
@@ -304,17 +301,15 @@ class Streams(Numbering):
         stream = given_up[0].lane.stream
         if not stream.ordered:
             return
-        heir: SentBatch | None = None
-        for batch in stream.waiting.values():
-            if batch.first > given_up[0].first:
-                batch.sent = 0
-                heir = heir or batch
-        for batch in given_up:
-            if heir is None:
-                self.marks.give_back(batch.after)
-            else:
-                heir.after = merged(heir.after, batch.after)
-        self._lag(stream)
+        behind = [batch for batch in stream.waiting.values() if batch.first > given_up[0].first]
+        for batch in behind:
+            batch.sent = 0
+        behind += [batch for batch in self._sealed if batch.lane.stream is stream]  # sent, and not in a turn yet
+        heir = behind[0] if behind else None
+        self.causal.bequeath(given_up, heir)
+        if self.keeping and heir is not None and heir.first in stream.waiting and any(one.after for one in given_up):
+            self.unkept.append(heir)  # its next life must know too
+        self.numbering.lag(stream)
 
     def uncounted(self) -> int:
         """Messages in open batches that the window does not know of yet."""
@@ -323,13 +318,13 @@ class Streams(Numbering):
     def unresolved(self) -> list[SentBatch]:
         """Every batch whose fate is open."""
         found = [*self._sealed]
-        for stream in self._streams.values():
+        for stream in self.numbering.streams.values():
             found += [*stream.waiting.values(), *stream.loose, *([stream.open] if stream.open else ())]
         return [batch for batch in found if not batch.resolved]
 
     def fail_all(self, error: CausewayError) -> None:
         """The session is over."""
-        for stream in self._streams.values():
+        for stream in self.numbering.streams.values():
             if stream.open is not None:
                 self._seal(stream)
         for batch in self.unresolved():
@@ -337,47 +332,31 @@ class Streams(Numbering):
         self._sealed.clear()
         self.gathered.clear()
 
-    # Causal order ----------------------------------------------------------------------------------------------
-    def refuse_seat(self, error: Refused) -> None:
-        """There is no seat for us: what waited for it has failed."""
-        failed = list(self.unseated.waiting.values()) if self.unseated is not None else []
-        for batch in failed:
-            self._fates.settle(batch, batch.first, batch.last, error)
-        if failed:
-            self._close_gap(failed)
-
     # Time ------------------------------------------------------------------------------------------------------
     def on_deadlines(self, turn: Turn) -> None:
         """Give up what took too long; try again what was refused."""
         for batch in self._fates.late(turn.now):
             self._fates.settle(batch, batch.first, batch.last, lateness(batch, turn.now))
             self._close_gap([batch])
-        for key in self._retries.pop_due(turn.now):
-            stream = self._streams[key]
+        for key in self.numbering.retries.pop_due(turn.now):
+            stream = self.numbering.streams[key]
             stream.paused = False
-            self._lag(stream)
+            self.numbering.lag(stream)
 
     def repeat_silent(self, turn: Turn, older_than: Duration) -> None:
         """Send again what a living broker did not answer for long: an answer may have been lost on its way.
 
         Only the oldest: if they are merely slow, so is everything behind them, and saying it all again helps nobody.
         """
-        for stream in self._streams.values() if self._link is not None else ():
+        for stream in self.numbering.streams.values() if self._link is not None else ():
             for batch in islice(stream.waiting.values(), RESENT_AT_ONCE_MAX):
                 if batch.sent and turn.now - batch.sent_at >= older_than:
                     batch.sent = 0
-                    self._lag(stream)
+                    self.numbering.lag(stream)
 
     def restore(self, batch: SentBatch) -> None:
         """A batch that an earlier life left unanswered: sent again, with no limit but its time to live."""
         stream = batch.lane.stream
         stream.waiting[batch.first] = batch
         self._fates.take_over(batch)
-        self._lag(stream)
-
-
-def _causal(batch: SentBatch) -> Causal | None:
-    """What a batch in causal order says of itself; our own seat knows what it handed out."""
-    lane = batch.lane
-    after = tuple(mark for mark in batch.after if mark[0] != lane.stream.dest)
-    return msgspec.structs.replace(lane.causal, after=after) if lane.causal is not None and after else lane.causal
+        self.numbering.lag(stream)

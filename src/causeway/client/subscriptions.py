@@ -21,10 +21,12 @@ from causeway.names import (
     HISTORY_PREFIX,
     PRIVATE,
     SHARED_PREFIX,
+    check_destination,
     check_mailbox,
     check_name,
     is_named_subscription,
     is_private,
+    may_end,
 )
 from causeway.topics import Naming, TopicIndex, is_temporary, items_of
 from causeway.types import SECOND, Instant, Overflow, ServiceClass, key_of
@@ -136,6 +138,13 @@ def topics_interest(mailbox: str, application: str, pattern: str) -> tuple[Inter
     # A mailbox of one life of ours goes with us; others have seats of their own.
     name = application if is_private(mailbox) else mailbox
     return Interest(pattern=pattern, retained=False), name
+
+
+def check_forgettable(mailbox: str) -> str:
+    """A mailbox that stays when its topics end. Raises ConfigError."""
+    if may_end(check_destination("mailbox", mailbox)):
+        raise ConfigError("mailbox", mailbox, "is temporary and ends as a whole; end it, or let its bus do so")
+    return mailbox
 
 
 def check_bytes_max(bytes_max: object) -> int:

@@ -67,6 +67,10 @@ def test_durable_subscription_is_published_to_read_and_ended(capsys: pytest.Capt
         ("count", ["subscribe", "roads/#", "--count", "0"]),
         ("timeout", ["subscribe", "roads/#", "--timeout", "0"]),
         ("name", ["unsubscribe", "a/b"]),
+        ("name", ["unsubscribe"]),
+        ("mailbox", ["unsubscribe", "board", "--mailbox", "desk"]),
+        ("mailbox", ["unsubscribe", "--mailbox", "sub/desk/board"]),
+        ("shared", ["unsubscribe", "--mailbox", "desk", "--shared"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -98,6 +102,19 @@ def test_causal_order_is_sent_published_and_received(capsys: pytest.CaptureFixtu
         ("causal", "1", None),
         ("causal", "2", "roads/a1"),
     ]
+
+
+def test_topics_of_a_mailbox_are_ended_and_the_mailbox_stays(capsys: pytest.CaptureFixture[str]) -> None:
+    with FakeBroker.running() as broker:
+        where = ["--url", broker.url, "--json"]
+        assert main(["receive", "desk", "--topics", "roads/#", "--order", "causal", "--timeout", "0.01", *where]) == 0
+        assert main(["send", "desk", "1", *where]) == 0
+        assert main(["unsubscribe", "--mailbox", "desk", *where]) == 0
+        assert broker.box("desk").interest is None
+        assert main(["receive", "desk", "--count", "1", "--timeout", "5", *where]) == 0
+    _, ended, received = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert ended == {"subscription": None, "mailbox": "desk", "ended": True}
+    assert received["body"] == "1"
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_links_nobody_needs_are_closed_after_a_while(stage: Stage, home: str) ->
     inquiry = stage.session.status(("b9", 7400))
     stage.turn()
     stage.open("b9")
-    stage.session._finish_inquiry(inquiry, None)
+    stage.session._answers.finish_inquiry(inquiry, None)
     for _ in range(45):
         stage.sleep(1 * SECOND)
         for name in list(stage.conns):

@@ -1,4 +1,4 @@
-"""The session as a whole: its contract with a driver."""
+"""The session as a whole: its contract with a driver, and topics of mailboxes that are forgotten."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 from causeway.client.outcomes import SessionFailed
 from causeway.client.session import Session
 from causeway.core.events import Clogged, Closed, Drained, LeaveRequested, Opened, Received
-from causeway.core.messages import Goodbye, Ping
-from causeway.errors import LocalProtocolError
+from causeway.core.messages import Attach, EndMailbox, Goodbye, Interest, MailboxEnded, Ping
+from causeway.errors import ConfigError, LocalProtocolError
+from causeway.names import seat_name
 from tests.unit.client.stage import Stage
 
 
@@ -66,3 +67,30 @@ def test_session_is_idle_only_when_nothing_is_under_way(stage: Stage, home: str)
     stage.session.send("orders", b"x")
     assert not stage.session.idle
     assert stage.session.unresolved == 1
+
+
+def test_a_mailbox_forgets_its_topics_and_its_readers_do_too(stage: Stage, home: str) -> None:
+    topics = Interest("a/#", seat=seat_name("b1"))
+    readers = [stage.session.attach(mailbox, 10, interest=topics) for mailbox in ("billing", "orders")]
+    inquiry = stage.session.forget_topics("billing")
+    stage.turn()
+    (asked,) = stage.said(EndMailbox)
+    stage.receive(home, MailboxEnded("billing", asked.token))
+    assert (asked.mailbox, inquiry.done, inquiry.error) == ("billing", True, None)
+    assert [reader.interest for reader in readers] == [None, topics]
+
+
+def test_a_reader_that_waits_for_a_seat_begins_when_its_topics_are_forgotten(stage: Stage, home: str) -> None:
+    stage.session.attach("billing", 10, interest=Interest("a/#"), seat_of="billing")
+    stage.turn()
+    assert stage.said(Attach) == []
+    stage.session.forget_topics("billing")
+    stage.turn()
+    assert [attach.interest for attach in stage.said(Attach)] == [None]
+
+
+@pytest.mark.parametrize("mailbox", ["sub/billing/board", "billing/1~0000000000000001", ""])
+def test_topics_are_forgotten_only_where_the_mailbox_stays(stage: Stage, mailbox: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        stage.session.forget_topics(mailbox)
+    assert (caught.value.field, caught.value.value) == ("mailbox", mailbox)

@@ -24,7 +24,6 @@ from causeway.client.subscriptions import (
 )
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import Code, ConfigError, Refused
-from causeway.names import check_destination
 from causeway.topics import Naming, temporary_prefix, temporary_topic
 
 
@@ -119,15 +118,12 @@ class BusReceiving(BusBase):
     def forget_topics(self, mailbox: str | None = None, *, timeout: float | None = None) -> None:
         """No more of what is published comes into a mailbox (None: the application's own) that a consumer has given
         topics. The mailbox stays, with all that is in it."""
-        where = self.name if mailbox is None else check_destination("mailbox", mailbox)
-        with self._engine.lock:
-            for reader in self._engine.session.consumers():
-                if reader.mailbox == where:
-                    reader.interest, reader.seat_of = (
-                        None,
-                        "",
-                    )  # or it would bring them again, wherever it attaches next
-        self._end(where, timeout)
+        engine = self._engine
+        with engine.lock:
+            engine.check()
+            where = self.name if mailbox is None else mailbox
+            inquiry = engine.session.forget_topics(where, timeout=wait_of(timeout))
+        self._answer(inquiry)
 
     # Topics ----------------------------------------------------------------------------------------------------
     def subscription(
