@@ -14,6 +14,9 @@ from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.seat_costs import AGREEMENT, PING, UNICAST, measure
 from causeway.evaluate.writing import as_report
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+"""The first of them waits for the whole evaluation, half a minute on two idle cores."""
+
 
 @pytest.fixture(scope="module")
 def quick() -> Evaluation:
