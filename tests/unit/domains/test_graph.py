@@ -169,6 +169,7 @@ def test_way_never_changes_when_seats_come(seats: Seats, *, more: bool) -> None:
             assert larger.path(start, end) == path
 
 
+@settings(deadline=None)
 @given(seats=ANY)
 def test_seats_and_domains_are_two_views_of_one_thing(seats: Seats) -> None:
     graph = DomainGraph(seats)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from causeway.domains.graph import DomainGraph
@@ -43,6 +43,7 @@ def sizes(graph: DomainGraph) -> dict[str, int]:
 
 
 # Shapes -------------------------------------------------------------------------------------------------------------
+@settings(deadline=None)
 @given(brokers=st.integers(1, 200), domains=st.integers(1, 80), kind=st.sampled_from(("bus", "daisy", "tree")))
 def test_every_layout_is_a_tree_or_says_what_would_do(brokers: int, domains: int, kind: str) -> None:
     try:
@@ -57,6 +58,7 @@ def test_every_layout_is_a_tree_or_says_what_would_do(brokers: int, domains: int
     assert all(size > 1 for size in sizes(graph).values()) or brokers == 1
 
 
+@settings(deadline=None)
 @given(data=st.data(), domains=st.integers(2, 64))
 def test_bus_is_one_backbone_of_one_router_per_domain(data: st.DataObject, domains: int) -> None:
     brokers = data.draw(st.integers(2 * domains, 6 * domains))
@@ -68,6 +70,7 @@ def test_bus_is_one_backbone_of_one_router_per_domain(data: st.DataObject, domai
     assert max(own) - min(own) <= 1
 
 
+@settings(deadline=None)
 @given(data=st.data(), domains=st.integers(2, 50))
 def test_daisy_is_a_chain(data: st.DataObject, domains: int) -> None:
     graph = DomainGraph(daisy(names(data.draw(st.integers(domains + 1, 5 * domains))), domains))
@@ -76,6 +79,7 @@ def test_daisy_is_a_chain(data: st.DataObject, domains: int) -> None:
     assert max(sizes(graph).values()) - min(sizes(graph).values()) <= 1
 
 
+@settings(deadline=None)
 @given(data=st.data(), domains=st.integers(2, 40), children=st.integers(1, 5))
 def test_tree_shares_one_router_with_each_child(data: st.DataObject, domains: int, children: int) -> None:
     brokers = data.draw(st.integers(2 * domains, 6 * domains))
@@ -94,12 +98,14 @@ def test_one_domain_is_flat_whatever_the_layout(kind: str, brokers: int) -> None
 
 
 @pytest.mark.parametrize("kind", ["bus", "daisy", "tree"])
+@settings(deadline=None)
 @given(brokers=st.integers(1, 64))
 def test_about_the_square_root_is_always_possible(kind: str, brokers: int) -> None:
     check_tree(lay_out(kind, names(brokers), domains_for(brokers)))
 
 
 # Fixed trees --------------------------------------------------------------------------------------------------------
+@settings(deadline=None)
 @given(children=st.integers(1, 4), more=st.integers(1, 4), depth=st.integers(0, 3))
 def test_fixed_tree_has_the_seats_of_the_formula_and_equal_domains(children: int, more: int, depth: int) -> None:
     size = children + more
@@ -118,6 +124,7 @@ def test_formula(children: int, size: int, depth: int, seats: int) -> None:
     assert seats_of_tree(children, size, depth) == seats
 
 
+@settings(deadline=None)
 @given(seats=st.integers(1, 300), children=st.integers(1, 3), more=st.integers(1, 4))
 def test_smallest_tree_has_enough_seats_and_one_level_less_has_not(seats: int, children: int, more: int) -> None:
     size = children + more
@@ -128,6 +135,7 @@ def test_smallest_tree_has_enough_seats_and_one_level_less_has_not(seats: int, c
 
 
 # Growing ------------------------------------------------------------------------------------------------------------
+@settings(deadline=None)
 @given(data=st.data(), kind=st.sampled_from(("bus", "daisy", "tree")), domains=st.integers(1, 8))
 def test_brokers_that_come_later_make_ends_even_and_change_nobody(data: st.DataObject, kind: str, domains: int) -> None:
     brokers = data.draw(st.integers(2 * domains, 40))
@@ -171,6 +179,7 @@ def test_impossible_wishes_name_the_least_that_would_do(
     assert said in refused.value.remedy
 
 
+@settings(deadline=None)
 @given(brokers=st.integers(2, 60), domains=st.integers(2, 60), children=st.integers(1, 5))
 def test_most_domains_that_a_refusal_names_are_possible(brokers: int, domains: int, children: int) -> None:
     try:

@@ -81,10 +81,12 @@ class Newsroom:
         self.links, self.ring, self.groups = Links(), FakeRing(), FakeGroups()
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
-        self.topics, causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=self.topics, causal=causal, alarm=alarm)
+        self.topics, self.causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
+        self.desk = Desk(
+            config, 1, self.links, self.ring, self.groups, topics=self.topics, causal=self.causal, alarm=alarm
+        )
         self.topics.open(config, self.desk, self.groups, self.links, alarm)
-        causal.open(config, self.desk, self.groups, self.links, alarm)
+        self.causal.open(config, self.desk, self.groups, self.links, alarm)
         self.rows: dict[Key, dict[bytes, Row]] = {}
         """What all copies have."""
         self.said: list[tuple[int, Message]] = []

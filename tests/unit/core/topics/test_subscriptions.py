@@ -13,6 +13,7 @@ from causeway.core.messages import (
     Attached,
     Deliver,
     Deposit,
+    Domains,
     EndMailbox,
     Interest,
     MailboxEnded,
@@ -21,12 +22,13 @@ from causeway.core.messages import (
     Published,
     Register,
     Registered,
+    SeatEntry,
 )
 from causeway.core.topics.rows import SUBSCRIPTION
 from causeway.errors import Code
 from causeway.names import private_name, seat_name
 from causeway.topics import ALL_ITEMS, item_of
-from causeway.types import SECOND, Flag, Overflow, key_of
+from causeway.types import SEAT_PREFIX, SECOND, Flag, Overflow, key_of
 from causeway.wire.body import join
 from tests.unit.core.mail.neighbours import ME, OTHER, config_of
 from tests.unit.core.topics.newsroom import APP, CONN, ITEM, ORDERED, TOPIC, WATCH, Newsroom
@@ -492,8 +494,11 @@ BOTH = Interest("roads/#", seat=SEAT)
 def seated(interest: Interest = BOTH, mailbox: str = WATCH) -> Newsroom:
     """As `begun`; seats are another broker's too."""
     room = room_of(mailbox)
-    for seat in (SEAT, NEXT_SEAT):
+    seats = (SEAT, NEXT_SEAT)
+    for seat in seats:
         room.groups.know(seat, OTHER)
+    on_map = (SeatEntry(seat.removeprefix(SEAT_PREFIX), number, ("main",)) for number, seat in enumerate(seats))
+    room.causal.answered(Turn(room.now), Domains(1, tuple(on_map)))
     room.subscribe(interest, mailbox)
     room.commit()
     return room
