@@ -491,14 +491,19 @@ QUEUE = "orders"
 BOTH = Interest("roads/#", seat=SEAT)
 
 
+def with_seats(room: Newsroom) -> None:
+    """Both seats are on the map, and another broker's."""
+    on_map = []
+    for number, seat in enumerate((SEAT, NEXT_SEAT)):
+        room.groups.know(seat, OTHER)
+        on_map.append(SeatEntry(seat.removeprefix(SEAT_PREFIX), number, ("main",)))
+    room.causal.answered(Turn(room.now), Domains(1, tuple(on_map)))
+
+
 def seated(interest: Interest = BOTH, mailbox: str = WATCH) -> Newsroom:
     """As `begun`; seats are another broker's too."""
     room = room_of(mailbox)
-    seats = (SEAT, NEXT_SEAT)
-    for seat in seats:
-        room.groups.know(seat, OTHER)
-    on_map = (SeatEntry(seat.removeprefix(SEAT_PREFIX), number, ("main",)) for number, seat in enumerate(seats))
-    room.causal.answered(Turn(room.now), Domains(1, tuple(on_map)))
+    with_seats(room)
     room.subscribe(interest, mailbox)
     room.commit()
     return room
@@ -515,7 +520,7 @@ def test_what_wants_causal_order_is_registered_with_its_seat_alone(mailbox: str)
 
 def test_who_changes_to_causal_order_leaves_the_items_and_back() -> None:
     room = begun()
-    room.groups.know(SEAT, OTHER)
+    with_seats(room)
     room.subscribe(BOTH)
     room.commit()
     assert [(head.item, head.interest) for head in room.sent(Register)] == [(SEAT, BOTH), (ITEM, None)]
