@@ -20,6 +20,8 @@ from causeway.testing import LocalCluster
 BROKERS = 10
 COPIES = 3
 DOMAIN = "main"
+WINDOW = 131_072
+"""Messages on their way: twice the usual, with the order and without it, for five brokers lie on the longer way."""
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def cluster(folder: Path) -> Iterator[Process]:
 
 def connect(port: int, name: str) -> causeway.Bus:
     """An application that stays where it is: where it takes part must not depend on the load."""
-    return causeway.connect(f"causeway://{HOST}:{port}", name=name, roam=False)
+    return causeway.connect(f"causeway://{HOST}:{port}", name=name, roam=False, window_messages=WINDOW)
 
 
 async def take_part(bus: causeway.Bus, name: str, order: str | None) -> None:

@@ -15,15 +15,16 @@ SEATS_PER_DOMAIN_MAX: Final = 64
 SEATS_MAX: Final = 4096
 """Seats of the whole map, which every seat holds and which must fit a frame."""
 
-SEAT_BYTES_MAX: Final = 32 * MIB
+SEAT_BYTES_MAX: Final = 64 * MIB
 """Bodies that applications have on their way through one seat; more is refused (OVERLOADED) and tried again later.
 What comes from other seats is bounded by theirs."""
 
 DECIDED_BYTES_MAX: Final = 2 * MIB
 """Rows of one operation of a seat, about: it waits for the end of the turn, but not until it does not fit a frame."""
 
-SENDER_BYTES_MAX: Final = 8 * MIB
-"""Of them those of one application: one whose readers are stuck must not keep others from their seat."""
+SENDER_BYTES_MAX: Final = 24 * MIB
+"""Of them those of one application: one whose readers are stuck must not keep others from their seat. It is more than
+a client has on its way by itself."""
 
 HELD_BYTES_PER_SEAT_MAX: Final = 32 * MIB
 """Batches held back at one seat until others are delivered; beyond that their senders repeat them."""

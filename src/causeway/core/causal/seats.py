@@ -219,7 +219,8 @@ class Seats:
                 seat = self.all.get(key)
                 if seat is None or not self._groups.serving(key):
                     continue  # `resume` looks again
-                if seat.is_dirty:
+                if seat.is_dirty and not self._decided[key]:
+                    # One at a time: what is decided meanwhile goes together, and the copies write less often.
                     self._append(turn, key, seat)
                 if seat.senders.asks:
                     self._deadlines.set_sooner(key, turn.now + ASK_AGAIN)

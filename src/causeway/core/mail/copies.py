@@ -43,6 +43,8 @@ class Stream:
     """First id of the newest batch kept."""
     dropped: int = 0
     """Ids from here on were refused and handed back to the application, which will send them again; 0 = none."""
+    patience: Duration = 0
+    """How long it waits for an answer to any of them before it sends them again."""
     wait: Duration = 0
     resent: Instant = -1
     repeated: int = 0

@@ -40,6 +40,9 @@ SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_
 
 RELIABLE = int(Flag.RELIABLE)
 
+END_TO_END_FACTOR = 5
+"""So much longer than others a batch in causal order waits for an answer; a broker that dies is noticed at once."""
+
 BURIED = 0
 FORWARDED = -1
 """In place of a connection, for what this broker sends itself: dead letters, and what items forward."""
@@ -100,7 +103,9 @@ class Outbox:
                 # What comes before it was refused for want of room, and not answered otherwise: begin with that.
                 turn.send(conn, Resend(*key, 0))
                 return
-            stream = self._streams[key] = Stream(conn)
+            # What goes to a seat is answered when it has arrived at its end, several brokers further on.
+            patience = self._config.retry * (END_TO_END_FACTOR if head.causal is not None else 1)
+            stream = self._streams[key] = Stream(conn, patience=patience)
             self._by_conn.setdefault(conn, {})[key] = None
             if conn == FORWARDED:
                 self._forwards.setdefault((head.source, head.dest), {})[key] = None
@@ -128,7 +133,7 @@ class Outbox:
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn > 0 and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
-        self._deadlines.set_if_unset(key, turn.now + self._config.retry)
+        self._deadlines.set_if_unset(key, turn.now + stream.patience)
         if late:
             # A seat that was taken over got its bodies in any order: the window may be full of what waits for this one.
             stream.sent = dict(sorted([*stream.sent.items(), (head.first, copy)]))
@@ -267,7 +272,7 @@ class Outbox:
                 self._resend(turn, key, stream)
 
     def _resend(self, turn: Turn, key: StreamId, stream: Stream) -> None:
-        stream.wait = min(max(stream.wait * 2, self._config.retry), self._config.retry * 8)
+        stream.wait = min(max(stream.wait * 2, stream.patience), self._config.retry * 8)
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
         self._expire(turn, stream)
@@ -349,7 +354,7 @@ class Outbox:
             self._deadlines.cancel(key)
         elif progress:
             stream.wait = 0
-            self._deadlines.set(key, turn.now + self._config.retry)
+            self._deadlines.set(key, turn.now + stream.patience)
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
         cost = len(copy.body) + ITEM_OVERHEAD_BYTES

@@ -7,12 +7,12 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.machine import Turn
-from causeway.core.mail.outbox import Outbox
+from causeway.core.mail.outbox import END_TO_END_FACTOR, Outbox
 from causeway.core.messages import Accepted, Causal, Deposit, Message, Postable, Rejected, Resend
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, OUTBOX_BYTES_PER_CLIENT_MAX, RESENT_AT_ONCE_MAX, STREAM_BATCHES_MAX
 from causeway.names import seat_name
-from causeway.types import MILLISECOND, Flag, ServiceClass, key_of
+from causeway.types import MILLISECOND, SECOND, Flag, ServiceClass, key_of
 from causeway.wire import body as bodies
 
 ME = key_of("b1")
@@ -337,7 +337,7 @@ def test_what_others_on_their_way_to_a_seat_wait_for_goes_before_them_however_ma
         outbox.forward(Turn(0), deposit(number, **seats), ONE)
     assert courier.ids() == [2, 1]
     courier.posted.clear()
-    outbox.on_deadline(Turn(CONFIG.retry))
+    outbox.on_deadline(Turn(END_TO_END_FACTOR * CONFIG.retry))
     assert courier.ids()[:3] == [1, 2, 3]
 
 
@@ -456,12 +456,13 @@ def test_a_new_holder_of_a_seat_gets_all_bodies_although_the_oldest_do_not_arriv
 
 def test_time_to_live_between_seats_runs_while_a_copy_waits() -> None:
     outbox, courier = make()
-    head = deposit(1, source=SEAT, incarnation=0, dest=NEXT, causal=Causal("bob", 1, domain="d", to="b2", ttl=10**9))
+    causal = Causal("bob", 1, domain="d", to="b2", ttl=4 * SECOND)
+    head = deposit(1, source=SEAT, incarnation=0, dest=NEXT, causal=causal)
     outbox.forward(Turn(0), head, ONE)
-    outbox.on_deadline(Turn(400 * MILLISECOND))
-    outbox.on_deadline(Turn(2000 * MILLISECOND))
+    outbox.on_deadline(Turn(1400 * MILLISECOND))
+    outbox.on_deadline(Turn(5000 * MILLISECOND))
     left = [head.causal.ttl for head in courier.posted if isinstance(head, Deposit) and head.causal is not None]
-    assert left == [10**9, 600 * MILLISECOND, 1]  # its place is needed for ever
+    assert left == [4 * SECOND, 2600 * MILLISECOND, 1]  # its place is needed for ever
 
 
 def test_a_letter_whose_mailbox_cannot_begin_now_is_not_given_up_by_its_seat() -> None:
