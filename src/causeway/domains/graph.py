@@ -52,13 +52,13 @@ class DomainGraph:
         """What would close if a seat came into these domains: seat, domain, ..., the same seat; None if nothing."""
         known: dict[str, str] = {}  # a domain that can be reached from the seat -> the domain through which it leaves
         for domain in self.seats.get(seat, ()):
-            known.update(dict.fromkeys(self._beyond(seat, domain), domain))
+            known.update(dict.fromkeys(self._walk(seat, domain), domain))
         for domain in dict.fromkeys(domains):
             if domain in self.seats.get(seat, ()):
                 continue
             if domain in known:
                 return self._closed(seat, known[domain], domain)
-            known.update(dict.fromkeys(self._beyond(seat, domain), domain))
+            known.update(dict.fromkeys(self._walk(seat, domain), domain))
             known[domain] = domain
         return None
 
@@ -118,10 +118,6 @@ class DomainGraph:
                         if len(self.seats[other]) > 1:
                             queue.append(other)
         return ways
-
-    def _beyond(self, seat: str, domain: str) -> Iterable[str]:
-        """Domains that can be reached through one domain without passing the seat."""
-        return self._walk(seat, domain)
 
     def _walk(self, seat: str, domain: str) -> dict[str, tuple[str, str]]:
         """Domains reached through `domain`, each with the seat and the domain one came from."""

@@ -292,9 +292,11 @@ class Outbox:
             self._deadlines.cancel(key)
 
     def _repeat_behind(self, turn: Turn, stream: Stream) -> None:
-        """A new holder of a seat lacks the bodies of all that is on its way, also behind what does not arrive for long:
-        by and by it gets them all."""
-        behind = [copy for copy in islice(stream.sent.values(), RESENT_AT_ONCE_MAX, None) if copy.head.causal]
+        """A new holder of a seat lacks all bodies, also behind what does not arrive: by and by it gets them."""
+        oldest = next(iter(stream.sent.values()), None)
+        if oldest is None or oldest.head.causal is None:
+            return  # all of a stream go to a seat, or none
+        behind = list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX, None))
         copies = [copy for copy in behind if copy.head.first > stream.repeated] or behind
         for copy in copies[:RESENT_AT_ONCE_MAX]:
             stream.repeated = copy.head.first
