@@ -11,6 +11,7 @@ from causeway.domains.limits import DOMAINS_PER_SEAT_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     CAPABILITY_MAX,
+    CAPACITY_MAX,
     CONNECTIONS_MAX,
     ID_MAX,
     MAILBOX_STORED_BYTES_MAX,
@@ -19,6 +20,7 @@ from causeway.limits import (
     MAILBOXES_MAX,
 )
 from causeway.names import check_name, check_seat
+from causeway.probes.needs import DEFAULT_PROBES, read_needs
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
 TIMING_MAX: Final[Duration] = 3600 * SECOND
@@ -69,6 +71,11 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Clients it takes; one more is refused and told where else to go. Locators fill brokers in proportion to it."""
     capability: int = 0
     """What it can compute beside others, 1000 is usual; 0 lets it be measured when the broker starts."""
+    capacity: int = 0
+    """Messages per second that it sustains; 0 lets it be measured, when the broker starts and from then on."""
+    probes: str = DEFAULT_PROBES
+    """What it needs of its machine, PROBE=NEED or PROBE=NEED*WEIGHT: by this a spare scores itself, and the best one is
+    promoted. What is not named does not count."""
     mailboxes_max: int = MAILBOXES_MAX
     """Of the whole cluster; what counts is the setting of the brokers that hold the directory."""
     deliveries_max: int = 5
@@ -109,6 +116,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("connections_max", self.connections_max, f"must lie in 1..{CONNECTIONS_MAX}")
         if not 0 <= self.capability <= CAPABILITY_MAX:
             raise ConfigError("capability", self.capability, f"must lie in 1..{CAPABILITY_MAX}, or be 0 to be measured")
+        if not 0 <= self.capacity <= CAPACITY_MAX:
+            raise ConfigError("capacity", self.capacity, f"must lie in 1..{CAPACITY_MAX}, or be 0 to be measured")
+        read_needs(self.probes)
         for name in ("mailboxes_max", "deliveries_max", "window_bytes", "volatile_bytes_max", "stored_bytes_max"):
             if not 1 <= getattr(self, name) <= ID_MAX:
                 raise ConfigError(name, getattr(self, name), f"must lie in 1..{ID_MAX}")

@@ -148,6 +148,12 @@ CAPABILITY_USUAL: Final = 1000
 CAPABILITY_MAX: Final = 1_000_000
 """A thousand usual brokers: more is a mistake."""
 
+CAPACITY_MAX: Final = 1_000_000_000
+"""Messages per second that a broker may be said to sustain: no broker does, so more is a mistake."""
+
+PROBES_MAX: Final = 32
+"""Probes of one broker: each has a thread while it measures."""
+
 CANDIDATES_MAX: Final = 16
 """Brokers named in one answer to Locate: the best ones, as much as a frame's head takes with long names."""
 
