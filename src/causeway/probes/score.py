@@ -23,7 +23,7 @@ import msgspec
 from causeway.probes.needs import Need, check_needs
 
 
-class Measurement(msgspec.Struct, frozen=True):
+class ProbeAnswer(msgspec.Struct, frozen=True):
     """What one probe said."""
 
     available: float | None = None
@@ -75,12 +75,12 @@ def normalised(needs: Sequence[Need]) -> list[float]:
     return [share / total for share in shares]
 
 
-def rate(needs: Sequence[Need], measured: Mapping[str, Measurement]) -> Score:
+def rate(needs: Sequence[Need], measured: Mapping[str, ProbeAnswer]) -> Score:
     """The score of a machine of which this was measured; a probe that says nothing or nonsense counts 0."""
     parts: list[ScorePart] = []
     reasons: dict[str, str] = {}
     for one, weight in zip(needs, normalised(needs), strict=True):
-        found = measured.get(one.probe) or Measurement(failure="not measured yet")
+        found = measured.get(one.probe) or ProbeAnswer(failure="not measured yet")
         failure, available = found.failure, found.available
         if available is not None and math.isnan(available):
             failure, available = failure or "it measured no number (NaN)", None

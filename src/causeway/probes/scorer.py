@@ -14,7 +14,7 @@ from typing import Final
 
 from causeway.probes.needs import Need
 from causeway.probes.registry import ResourceProbe
-from causeway.probes.score import Measurement, Score, normalised, rate
+from causeway.probes.score import ProbeAnswer, Score, normalised, rate
 
 INTERVAL_SECONDS: Final = 2.0
 """A landmark promotes seconds after a failure at the latest; measuring takes about a millisecond of processor time."""
@@ -87,7 +87,7 @@ class _Asking:
     def __init__(self, probe: ResourceProbe) -> None:
         self._probe = probe
         self._thread: threading.Thread | None = None
-        self._found = Measurement()
+        self._found = ProbeAnswer()
 
     def begin(self) -> None:
         """Ask, unless it still owes an answer."""
@@ -95,21 +95,21 @@ class _Asking:
             self._thread = threading.Thread(target=self._ask, name=f"causeway-probe-{self._probe.name}", daemon=True)
             self._thread.start()
 
-    def answer(self, end: float, patience_seconds: float) -> Measurement:
+    def answer(self, end: float, patience_seconds: float) -> ProbeAnswer:
         """What it said, if it did so before `end`."""
         assert self._thread is not None
         self._thread.join(max(0.0, end - time.monotonic()))
         if self._thread.is_alive():
-            return Measurement(failure=f"it did not answer within {patience_seconds:g} s")
+            return ProbeAnswer(failure=f"it did not answer within {patience_seconds:g} s")
         return self._found
 
     def _ask(self) -> None:
         try:
             available = self._probe.measure()
             self._found = (
-                Measurement(note="there is none here, or it cannot be measured: it counts as met")
+                ProbeAnswer(note="there is none here, or it cannot be measured: it counts as met")
                 if available is None
-                else Measurement(float(available))
+                else ProbeAnswer(float(available))
             )
         except Exception as error:  # somebody else's code: whatever it raises is its own failure
-            self._found = Measurement(failure=f"{type(error).__name__}: {error}")
+            self._found = ProbeAnswer(failure=f"{type(error).__name__}: {error}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from causeway.errors import ConfigError
 from causeway.probes.needs import Need
-from causeway.probes.score import Measurement, Score, normalised, rate, satisfaction
+from causeway.probes.score import ProbeAnswer, Score, normalised, rate, satisfaction
 
 amounts = st.floats(0, 1e15)
 """From nothing to more bytes than any machine has."""
@@ -21,7 +21,7 @@ machines = st.lists(st.tuples(needed, weights, st.none() | amounts), min_size=1,
 
 def scored(machine: list[tuple[float, float, float | None]]) -> Score:
     needs = [Need(f"p{number}", need, weight) for number, (need, weight, _) in enumerate(machine)]
-    return rate(needs, {f"p{number}": Measurement(available) for number, (_, _, available) in enumerate(machine)})
+    return rate(needs, {f"p{number}": ProbeAnswer(available) for number, (_, _, available) in enumerate(machine)})
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_the_score_does_not_depend_on_the_unit() -> None:
 
 def test_overall_score_is_the_weighted_mean_of_its_parts() -> None:
     needs = (Need("cpu", 1.0, 3.0), Need("disk", 100.0, 1.0))
-    score = rate(needs, {"cpu": Measurement(0.5), "disk": Measurement(100.0)})
+    score = rate(needs, {"cpu": ProbeAnswer(0.5), "disk": ProbeAnswer(100.0)})
     assert [part.weight for part in score.parts] == [0.75, 0.25]
     assert score.value == pytest.approx(0.75 * math.exp(-1) + 0.25)
 
@@ -75,10 +75,10 @@ def test_failed_or_absurd_or_silent_probes_count_nothing_and_say_why() -> None:
     score = rate(
         needs,
         {
-            "failed": Measurement(9.0, failure="OSError: gone"),
-            "absurd": Measurement(math.nan),
-            "absent": Measurement(note="no battery"),
-            "fine": Measurement(math.inf),
+            "failed": ProbeAnswer(9.0, failure="OSError: gone"),
+            "absurd": ProbeAnswer(math.nan),
+            "absent": ProbeAnswer(note="no battery"),
+            "fine": ProbeAnswer(math.inf),
         },
     )
     assert score.value == pytest.approx(0.4)
