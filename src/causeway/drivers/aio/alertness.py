@@ -12,7 +12,7 @@ import os
 import time
 from typing import Final
 
-from causeway.types import MICROSECOND, Duration
+from causeway.types import MICROSECOND, Duration, Instant
 
 TRUST_MAX: Final = 8
 TRUST_AT_FIRST: Final = 4
@@ -28,7 +28,7 @@ WANTED: Final[Duration] = 50 * MICROSECOND
 class Alertness:
     """Vigils of one event loop, each at most `span` long after the last arrival."""
 
-    __slots__ = ("_loop", "_rewarded", "_span", "_trust", "_until", "_untried", "awake")
+    __slots__ = ("_heard", "_looked", "_loop", "_rewarded", "_span", "_trust", "_until", "_untried", "awake", "watched")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, span: Duration) -> None:
         self._loop = loop
@@ -36,6 +36,11 @@ class Alertness:
         self._until = 0
         self.awake = False
         """A vigil is on."""
+        self.watched: Duration = 0
+        """All rounds of the loop so far in which nothing was heard: processor time, but no work."""
+        self._looked: Instant = 0
+        self._heard = False
+        """Something came since the last look."""
         self._rewarded = False
         """Something came during this vigil."""
         self._trust = TRUST_AT_FIRST
@@ -45,9 +50,11 @@ class Alertness:
         """Something arrived."""
         if self.awake:
             self._rewarded = True
+            self._heard = True
         elif self._trust or self._untried >= RETRY_AFTER:
             self.awake = True
             self._rewarded = False
+            self._heard = True
             self._untried = 0
             self._loop.call_soon(self._look)
         else:
@@ -58,6 +65,10 @@ class Alertness:
     def _look(self) -> None:
         """Once per round of the loop, which does not sleep as long as this is asked for again."""
         now = time.monotonic_ns()
+        if not self._heard:
+            self.watched += now - self._looked
+        self._heard = False
+        self._looked = now
         if now < self._until:
             os.sched_yield()
             if time.monotonic_ns() - now < WANTED:

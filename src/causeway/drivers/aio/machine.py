@@ -67,6 +67,8 @@ class MachineDriver:
         self.clock = clock or SystemClock()
         self.turns = 0
         """Calls of `handle` so far."""
+        self.turned: Duration = 0
+        """Time that turns took so far, their effects included; one more look at the clock for each wake-up."""
         self._machine = machine
         self._on_crash = on_crash
         self._needed_by_others = needed_by_others
@@ -75,7 +77,7 @@ class MachineDriver:
         self._on_traces = on_traces
         self._answers = answers
         self._loop = asyncio.get_running_loop()
-        self._alertness = Alertness(self._loop, alert) if alert else None
+        self.alertness = Alertness(self._loop, alert) if alert else None
         self._storage: Storage | None = None
         self._connections: dict[int, Connection] = {}
         self._dialer = Dialer(lambda number: Connection(self, number), self.dial_failed)
@@ -169,8 +171,8 @@ class MachineDriver:
         self._scheduled = True
         self._wake(events)
         self._loop.call_soon(self._breathe)
-        if self._alertness is not None:
-            self._alertness.heard()
+        if self.alertness is not None:
+            self.alertness.heard()
 
     def broken(self, connection: Connection, events: list[Received], error: RemoteProtocolError) -> None:
         """The peer broke the protocol: it costs this connection and nothing else."""
@@ -265,6 +267,7 @@ class MachineDriver:
         self._running = True
         try:
             self._turn(events)
+            begun = self._now
             for _ in range(TURNS_IN_A_ROW_MAX - 1):
                 if not self._events:
                     break
@@ -273,6 +276,7 @@ class MachineDriver:
             if self._touched:
                 self._write()
             self._timer.arm(self._machine.next_deadline())
+            self.turned += self.clock.now() - begun
         except Exception as error:
             self._crash(error)
             return
@@ -297,8 +301,7 @@ class MachineDriver:
         if effects.sends:
             self._send(effects.sends)
         for pause in effects.pauses:
-            connection = self._connections.get(pause.conn)
-            if connection is not None:
+            if (connection := self._connections.get(pause.conn)) is not None:
                 connection.pause(paused=pause.paused)
         for close in effects.closes:
             self._close(close)
@@ -325,8 +328,7 @@ class MachineDriver:
         """Queue frames; a head that goes to several connections in a row is encoded once."""
         connections, touched = self._connections, self._touched
         head: Message | None = None
-        body = first = rest = b""
-        size = 0
+        body, first, rest, size = b"", b"", b"", 0
         for send in sends:
             connection = connections.get(send.conn)
             if connection is None:

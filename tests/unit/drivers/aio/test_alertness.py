@@ -82,6 +82,16 @@ def test_a_wanted_core_is_left_alone(clock: list[int]) -> None:
     assert vigil(loop, watch, clock, answer=False) == 1
 
 
+def test_only_rounds_in_which_nothing_came_count_as_watched(clock: list[int]) -> None:
+    loop = Loop()
+    watch = Alertness(loop, SPAN)  # type: ignore[arg-type]
+    vigil(loop, watch, clock, answer=False)
+    assert watch.watched == SPAN
+    clock[0] += 100 * MILLISECOND
+    vigil(loop, watch, clock, answer=True)
+    assert watch.watched == 2 * SPAN, "neither the sleep between nor the round of the answer"
+
+
 async def test_a_real_loop_is_not_kept_busy_for_ever() -> None:
     loop, rounds = asyncio.get_running_loop(), 0
     watch = Alertness(loop, MILLISECOND)
