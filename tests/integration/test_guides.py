@@ -71,6 +71,11 @@ async def test_guide_of_domains_prints_what_it_says(capsys: pytest.CaptureFixtur
     assert read_traffic(table).units == ("b1", "b2", "b3")
 
 
+async def test_guide_of_operations_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    await run("docs/operations.md", PRINTED_URL, __name__="guide")
+    assert capsys.readouterr().out == "0.37\n"
+
+
 def _texts_in_order(document: str) -> list[str]:
     texts = blocks(document, "text")
     return sorted(texts, key=lambda block: not block.lstrip("\n").startswith("from,to"))

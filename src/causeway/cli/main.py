@@ -60,6 +60,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway broker --name b --seed 127.0.0.1:7400 --data ./b",
         "causeway broker --name c --seed 127.0.0.1:7400 --data ./c --domain north --domain south",
     ),
+    "score": (
+        "causeway score",
+        "causeway score --data ./a --json",
+        "causeway score --set 'probes=cpu=1*2, memory=1GiB, disk=10GiB'",
+    ),
     "join": ("causeway join north", "causeway join north --url causeway://127.0.0.1:7401 --json"),
     "domains": ("causeway domains", "causeway domains --json"),
     "why-held": ("causeway why-held --all", "causeway why-held --url causeway://127.0.0.1:7401 --json"),

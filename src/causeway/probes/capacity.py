@@ -62,7 +62,7 @@ class CapacityMeter:
         if not (seconds > 0 and messages >= 0 and busy_seconds >= 0):
             return  # a clock that stood still or went back says nothing
         busy_seconds = min(busy_seconds, seconds)
-        self._remember(messages / seconds, seconds)
+        self._remember(messages / max(1.0, seconds), seconds)  # a burst in a moment is no second
         if not messages or busy_seconds < BUSY_MIN * seconds:
             return
         kept = math.exp(-busy_seconds / FADE_SECONDS)

@@ -101,7 +101,8 @@ class BandwidthProbe:
 
     def __init__(self) -> None:
         self._measured: dict[str, float] = {}
-        self._looked: tuple[float, str, float] | None = None
+        self._looked: tuple[float, str, int, int] | None = None
+        """When, at which interface, and what it had sent and received."""
 
     def tell(self, bytes_per_second: Mapping[str, float]) -> None:
         """What was measured to each neighbour; replaces everything told before. For any thread."""
@@ -127,11 +128,11 @@ class BandwidthProbe:
         now, before = time.monotonic(), self._looked
         used = 0.0
         if counted is not None:
-            # One direction at a time: what a cable is rated for, it does both ways at once.
-            moved = float(max(counted.bytes_sent, counted.bytes_recv))
-            self._looked = (now, name, moved)
+            sent, received = int(counted.bytes_sent), int(counted.bytes_recv)
+            self._looked = (now, name, sent, received)
             if before is not None and before[1] == name and now > before[0]:
-                used = max(0.0, moved - before[2]) / (now - before[0])
+                # What an interface is rated for, it does both ways at once: the fuller direction counts.
+                used = max(0, sent - before[2], received - before[3]) / (now - before[0])
         return max(0.0, rated[name] - used)
 
 

@@ -36,7 +36,7 @@ class Scorer:
     ) -> None:
         normalised(needs)
         self._needs = tuple(needs)
-        self._askings = {one.probe: _Asking(probes[one.probe]) for one in needs}
+        self._askings = {one.probe: _Asking(one.probe, probes[one.probe]) for one in needs}
         self._interval_seconds = interval_seconds
         self._patience_seconds = patience_seconds
         self._score = rate(self._needs, {})
@@ -84,23 +84,29 @@ class Scorer:
 class _Asking:
     """One probe and its thread: never more than one, however often it is asked and however long it takes."""
 
-    def __init__(self, probe: ResourceProbe) -> None:
+    def __init__(self, name: str, probe: ResourceProbe) -> None:
+        self._name = name
         self._probe = probe
         self._thread: threading.Thread | None = None
         self._found = ProbeAnswer()
 
     def begin(self) -> None:
         """Ask, unless it still owes an answer."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._ask, name=f"causeway-probe-{self._probe.name}", daemon=True)
+        if self._thread is not None and self._thread.is_alive():
+            return
+        self._thread = threading.Thread(target=self._ask, name=f"causeway-probe-{self._name}", daemon=True)
+        try:
             self._thread.start()
+        except RuntimeError as error:  # the system has no thread left: it may have one in the next round
+            self._thread = None
+            self._found = ProbeAnswer(failure=str(error))
 
     def answer(self, end: float, patience_seconds: float) -> ProbeAnswer:
         """What it said, if it did so before `end`."""
-        assert self._thread is not None
-        self._thread.join(max(0.0, end - time.monotonic()))
-        if self._thread.is_alive():
-            return ProbeAnswer(failure=f"it did not answer within {patience_seconds:g} s")
+        if self._thread is not None:
+            self._thread.join(max(0.0, end - time.monotonic()))
+            if self._thread.is_alive():
+                return ProbeAnswer(failure=f"it did not answer within {patience_seconds:g} s")
         return self._found
 
     def _ask(self) -> None:
@@ -111,5 +117,5 @@ class _Asking:
                 if available is None
                 else ProbeAnswer(float(available))
             )
-        except Exception as error:  # somebody else's code: whatever it raises is its own failure
+        except BaseException as error:  # somebody else's code in a thread of its own: it ends nothing but its answer
             self._found = ProbeAnswer(failure=f"{type(error).__name__}: {error}")

@@ -71,10 +71,11 @@ def test_a_peak_is_forgotten_in_the_end() -> None:
     assert meter.capacity() == 1000.0
 
 
-def test_longer_stretches_count_per_second() -> None:
+@pytest.mark.parametrize(("seconds", "peak"), [(10.0, 3000.0), (0.01, 30_000.0)], ids=["long", "a moment"])
+def test_what_was_handled_counts_per_second(seconds: float, peak: float) -> None:
     meter = CapacityMeter(1.0)
-    meter.observe(30_000, 0.0, seconds=10.0)
-    assert meter.capacity() == 3000.0
+    meter.observe(30_000, 0.0, seconds=seconds)
+    assert meter.capacity() == peak
 
 
 def test_absurd_observations_are_ignored() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections import namedtuple
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -110,13 +109,13 @@ def test_bandwidth_nobody_measured_is_what_the_interface_has_left(
 ) -> None:
     down, loop = interface(isup=False, speed=9000), interface(speed=9000, flags="up,loopback")
     answer(monkeypatch, "net_if_stats", {"down": down, "lo": loop, "virtual": interface(speed=0), "eth": interface()})
-    counted: Callable[[int], object] = lambda sent: {"eth": SimpleNamespace(bytes_sent=sent, bytes_recv=0)}  # noqa: E731
-    answer(monkeypatch, "net_io_counters", counted(0))
+    answer(monkeypatch, "net_io_counters", {"eth": SimpleNamespace(bytes_sent=0, bytes_recv=10**12)})
     probe = BandwidthProbe()
     assert probe.measure() == 125e6
     clock[0] += 2
-    answer(monkeypatch, "net_io_counters", counted(50_000_000))
-    assert probe.measure() == 100e6
+    moved = SimpleNamespace(bytes_sent=50_000_000, bytes_recv=10**12 + 8_000_000)
+    answer(monkeypatch, "net_io_counters", {"eth": moved})
+    assert probe.measure() == 100e6, "the fuller direction counts"
 
 
 def test_interface_without_a_rating_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,27 @@ def test_a_probe_that_hangs_counts_0_has_one_thread_and_counts_again_when_it_is_
     assert one.score().reasons == {}
 
 
+def test_a_probe_whose_thread_ends_or_cannot_begin_is_not_taken_at_its_last_word(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([1.0])
+
+    def once() -> float | None:
+        for answer in answers:
+            return answer
+        raise SystemExit
+
+    one = scorer(a=once)
+    assert one.measure().value == 1.0
+    assert (one.measure().value, one.score().reasons) == (0.0, {"a": "SystemExit: "})
+
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert (one.measure().value, one.score().reasons) == (0.0, {"a": "can't start new thread"})
+
+
 def test_it_measures_at_every_interval_and_when_prompted_until_it_is_stopped() -> None:
     measured = threading.Semaphore(0)
 

@@ -23,6 +23,7 @@ from causeway.drivers.aio.broker import BrokerDriver, NodeFactory
 from causeway.drivers.aio.exits import Exit
 from causeway.errors import ConfigError
 from causeway.limits import CONNECTIONS_MAX
+from causeway.probes.needs import DEFAULT_PROBES, read_needs
 from causeway.store.base import Store
 from causeway.store.memory import MemoryStore
 from causeway.store.sqlite import SqliteStore
@@ -55,6 +56,10 @@ def run_broker(
     Raises ConfigError or StoreError when it cannot even start.
     """
     store = choose_store(config.check(), data)
+    if config.probes != DEFAULT_PROBES:
+        from causeway.probes.registry import find_probes
+
+        find_probes(need.probe for need in read_needs(config.probes))  # before anything is opened: it may name none
     _prepare_process()
 
     def make_driver() -> BrokerDriver:

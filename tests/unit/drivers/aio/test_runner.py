@@ -151,3 +151,9 @@ def test_wrong_settings_are_refused_before_anything_is_touched(tmp_path: Path) -
     with pytest.raises(ConfigError, match="copies"):
         run_broker(BrokerConfig(name="a", copies=0), tmp_path / "data")
     assert not (tmp_path / "data").exists()
+
+
+def test_unknown_probe_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no probe has this name"):
+        run_broker(BrokerConfig(name="actor", probes="cpu=1, disc=1GiB"), tmp_path / "data")
+    assert not (tmp_path / "data").exists()
