@@ -166,3 +166,8 @@ class SeatDecision:
         self.arrived = arrived
         """Entries that have arrived everywhere and are forgotten: their senders may hear so."""
         self.done = done
+
+    @property
+    def size(self) -> int:
+        """Batches it is about."""
+        return len(self.new) + len(self.arrived)

@@ -35,8 +35,13 @@ from causeway.core.messages import (
 from causeway.core.ports import Groups, Links
 from causeway.errors import Code, RemoteProtocolError
 from causeway.names import MAP_NAME, is_seat, may_end
-from causeway.types import SEAT_PREFIX, BrokerId, Instant, Key, Peer, key_of
+from causeway.types import MILLISECOND, SEAT_PREFIX, BrokerId, Duration, Instant, Key, Peer, key_of
 from causeway.wire.codec import decode_head
+
+PAUSE_PER_BATCH: Duration = 3 * MILLISECOND
+PAUSE_MAX: Duration = 30 * MILLISECOND
+"""How long after an operation began the next one may, for each batch in it but the first: an operation is a commit on
+every copy, so a busy seat gathers. Where batches pass one by one nothing waits."""
 
 
 class Seats:
@@ -58,6 +63,8 @@ class Seats:
         """Operations on their way to the copies, by ticket; in order."""
         self._early: dict[Key, dict[int, None]] = {}
         """Of them those that are there before an earlier one."""
+        self._pause_until: dict[Key, Instant] = {}
+        """When the next operation may begin: under load, waiting a little makes them fewer."""
         self._dirty: dict[Key, None] = {}
         self._refused: dict[int, int] = {}
         """By client: the first id that was refused because its seat was not on our map, and has not come again."""
@@ -88,6 +95,7 @@ class Seats:
         self._dirty.pop(group, None)
         if seat is not None:
             del self._decided[group], self._early[group]
+            self._pause_until.pop(group, None)
             seat.out.forget(turn)
 
     def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
@@ -221,7 +229,10 @@ class Seats:
                     continue  # `resume` looks again
                 if seat.is_dirty and not self._decided[key]:
                     # One at a time: what is decided meanwhile goes together, and the copies write less often.
-                    self._append(turn, key, seat)
+                    if turn.now >= self._pause_until.get(key, 0):
+                        self._append(turn, key, seat)
+                    else:
+                        self._deadlines.set_sooner(key, self._pause_until[key])
                 if seat.senders.asks:
                     self._deadlines.set_sooner(key, turn.now + ASK_AGAIN)
                 elif seat.void_at:
@@ -232,6 +243,7 @@ class Seats:
         if writes:
             ticket = self._groups.append(turn, key, writes, 1)
             self._decided[key][ticket] = decided
+            self._pause_until[key] = turn.now + min((decided.size - 1) * PAUSE_PER_BATCH, PAUSE_MAX)
         else:
             seat.committed(turn, decided)
 
