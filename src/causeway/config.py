@@ -47,6 +47,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     domains: tuple[str, ...] = ()
     """Domains to be seated in, in addition to those it joined before; two or more make it a router. Domains form a
     tree: what would close a cycle is refused. Without any it takes no part in causal order."""
+    spare: bool = False
+    """It holds no seat: it stands by in its domains, votes there, and takes the seat of a broker that fails."""
     paths: int = 1
     """Disjoint ways that a batch in causal order takes to the next seat, 1 to 3: more than one so that it is not late
     when a link or a broker between fails."""
@@ -97,6 +99,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
         for domain in self.domains:
             check_domain("domains", domain)
             check_seat("name", self.name)
+        if self.spare and not self.domains:
+            raise ConfigError("spare", self.spare, "a spare stands by in domains; name at least one in `domains`")
         if not 1 <= self.paths <= 3:
             raise ConfigError("paths", self.paths, "must lie in 1..3")
         if self.durability not in ("disk", "memory"):

@@ -154,6 +154,9 @@ CAPACITY_MAX: Final = 1_000_000_000
 PROBES_MAX: Final = 32
 """Probes of one broker: each has a thread while it measures."""
 
+SEATS_HELD_MAX: Final = 8
+"""Seats that one broker holds: its own, and those it took from others that failed. They are told with signs of life."""
+
 CANDIDATES_MAX: Final = 16
 """Brokers named in one answer to Locate: the best ones, as much as a frame's head takes with long names."""
 

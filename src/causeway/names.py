@@ -19,6 +19,9 @@ RESERVED_PREFIX: Final = "causeway/"
 MAP_NAME: Final = "causeway/domains"
 """The group that knows all seats, their domains, and who takes part where."""
 
+AGENTS_PREFIX: Final = "causeway/agents/"
+"""Groups named so are those of the agents of a domain; who owns one is the domain's landmark."""
+
 SEATS: Final = SEAT_PREFIX.removesuffix("/")
 """In the id of a message in causal order, where others name their destination: its sender has one stream for all it
 sends so, whatever its seat."""
@@ -92,6 +95,16 @@ def check_seat(field: str, broker: str) -> str:
     if size > most:
         raise ConfigError(field, broker, f"has {size} bytes; a broker with a seat in a domain has at most {most}")
     return broker
+
+
+def agents_name(domain: str) -> str:
+    """The group of a domain's agents."""
+    return AGENTS_PREFIX + domain
+
+
+def is_agents(group: str) -> bool:
+    """Whether a group is that of a domain's agents."""
+    return group.startswith(AGENTS_PREFIX)
 
 
 def is_seat(group: str) -> bool:

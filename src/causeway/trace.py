@@ -43,6 +43,18 @@ class Step(enum.IntEnum):
     HELD = 13
     """In causal order, it came before something that must be delivered first; `note` says what."""
 
+    # What agents find out. `source` is the broker it is about, `dest` the domain.
+    BROKER_FAILED = 20
+    """The landmark, and others, have lost a broker."""
+    BROKER_BACK = 21
+    """It was gone, and is there again."""
+    LINK_FAILED = 22
+    """A link between two brokers broke; `note` names the other end."""
+    SEAT_TAKEN = 23
+    """Another broker holds a seat now; `note` says whose."""
+    LANDMARK = 24
+    """A broker became the landmark of its domain; `first` is its term."""
+
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True):
     """One step in the life of one batch, or of a part of it."""

@@ -81,7 +81,7 @@ def test_the_same_talk_in_a_tree_is_in_order(monkeypatch: pytest.MonkeyPatch) ->
 
 
 # Planted bugs ---------------------------------------------------------------------------------------------------
-SEEDS = 8
+SEEDS = 24
 """A planted bug may need the right fault at the right time; it must be found within so many seeds."""
 SLOW = {"slow_links": 200.0, "copies": 1, "root_copies": 1, "rate": 20.0, "burst": 1}
 """What is late somewhere while others pass."""

@@ -44,6 +44,9 @@ def broker(
         list[str] | None,
         typer.Option(help="Domain of causal order to be seated in; may be repeated: a broker in two joins them."),
     ] = None,
+    spare: Annotated[
+        bool, typer.Option("--spare", help="Hold no seat: stand by in its domains until a broker there fails.")
+    ] = False,
     settings: Settings = None,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error; the log goes to stderr.")] = "info",
     as_json: AsJson = False,
@@ -59,10 +62,7 @@ def broker(
     """
     from causeway.drivers.aio.runner import run_broker
 
-    if durability == "disk" and data is None:
-        raise ConfigError("data", None, "durability 'disk' needs --data DIR (or choose --durability memory)")
-    if not founder and not seed:
-        raise ConfigError("seed", seed, "give --seed host:port of a running broker, or --founder for the first one")
+    _check_beginning(durability, data, seed, founder=founder)
     start_log(log_level)
     config = BrokerConfig(
         name=name,
@@ -73,6 +73,7 @@ def broker(
         durability=durability,
         copies=copies,
         domains=tuple(domain or ()),
+        spare=spare,
         **settings_of(split_settings(settings or ())),  # type: ignore[arg-type]
     ).check()
 
@@ -88,6 +89,14 @@ def broker(
         notices().print(Text.assemble(("error: ", "bold red"), detail), soft_wrap=True)
 
     return run_broker(config, data, ready=ready, refused=refused)
+
+
+def _check_beginning(durability: str, data: Path | None, seed: list[str] | None, *, founder: bool) -> None:
+    """What a broker cannot begin without."""
+    if durability == "disk" and data is None:
+        raise ConfigError("data", None, "durability 'disk' needs --data DIR (or choose --durability memory)")
+    if not founder and not seed:
+        raise ConfigError("seed", seed, "give --seed host:port of a running broker, or --founder for the first one")
 
 
 def start_log(level: str) -> None:

@@ -62,7 +62,16 @@ class LeaveRequested(msgspec.Struct, frozen=True):
     """The operator asks this broker to hand over and leave."""
 
 
-DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested
+class Measured(msgspec.Struct, frozen=True):
+    """The driver has measured its machine."""
+
+    fitness: int
+    """How well it meets the needs of a broker, in thousandths."""
+    capacity: int
+    """Messages a second that it sustains; 0 when it does not know."""
+
+
+DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested | Measured
 
 
 # Between the parts of one broker -------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from typing import get_args
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
+from causeway.core.custody import Custody
 from causeway.core.deadlines import NEVER, Alarm
 from causeway.core.effects import Effects, Load
 from causeway.core.events import (
@@ -27,6 +29,7 @@ from causeway.core.events import (
     InternalEvent,
     LeaveRequested,
     Loaded,
+    Measured,
     MembershipChanged,
     Opened,
     OwnershipGained,
@@ -45,6 +48,7 @@ from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
+    AgentMessage,
     CausalMessage,
     GroupMessage,
     Leave,
@@ -53,6 +57,7 @@ from causeway.core.messages import (
     OverlayMessage,
     StatusReply,
     StatusRequest,
+    ToLandmark,
     TopicMessage,
     TransactionMessage,
 )
@@ -69,7 +74,7 @@ _WHY_NOT_FOUND: dict[int, str] = {
     Code.CLUSTER_FULL: "mailbox: there is none of this name, and the cluster has as many as it may; use one that is",
     Code.NO_MAILBOX: "mailbox: it has ended, or has not begun: only its reader begins a private mailbox",
 }
-_DESK_MESSAGES = MailMessage | TransactionMessage | TopicMessage | CausalMessage
+_DESK_MESSAGES = MailMessage | TransactionMessage | TopicMessage | CausalMessage | ToLandmark
 _ME = b"n"
 """LOCAL row: what this broker knows of its cluster."""
 
@@ -105,6 +110,7 @@ class Node:
         self._overlay = Overlay(config, self._links, rng, alarm=alarm)
         self._groups = Groups(config, self._links, self._overlay, rng, alarm=alarm)
         topics, self._causal = BrokerTopics(), BrokerCausal()
+        self._agents = BrokerAgents(config, self._links, self._groups, rng=rng, alarm=alarm)
         self._desk = Desk(
             config,
             incarnation,
@@ -113,15 +119,20 @@ class Node:
             self._groups,
             topics=topics,
             causal=self._causal,
+            management=self._agents,
             alarm=alarm,
         )
         topics.open(config, self._desk, self._groups, self._links, alarm)
         self._causal.open(config, self._desk, self._groups, self._links, alarm)
-        self._timed = (self._links, self._overlay, self._groups, self._desk)
+        self._agents.open(self._desk.courier)
+        self._groups.place_by(self._agents.wanted)
+        self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
+        self._timed = (self._links, self._overlay, self._groups, self._desk, self._agents)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
             **dict.fromkeys(get_args(GroupMessage), self._on_group_message),
             **dict.fromkeys(get_args(_DESK_MESSAGES), self._desk.on_peer_message),
+            **dict.fromkeys(get_args(AgentMessage), self._agents.on_peer_message),
         }
         """Whose a message of another broker is; those of the links never get here."""
 
@@ -192,6 +203,8 @@ class Node:
                 self._desk.on_drained(event.conn)
             case LeaveRequested():
                 self._leaving = not self._departing
+            case Measured():
+                self._agents.on_fitness(turn, event)
 
     def _drain(self, turn: Turn) -> None:
         """Route internal events, in order, until none is left."""
@@ -216,19 +229,16 @@ class Node:
             case PeerMessage():
                 self._routes[type(event.head)](turn, event)
             case Committed():
-                if event.group == ROOT:
-                    self._groups.directory.on_committed(turn, event.ticket)
-                elif event.group in self._causal.groups:
-                    self._causal.on_committed(turn, event.group, event.ticket)
-                else:
-                    self._desk.on_committed(turn, event)
+                self._custody.committed(turn, event)
             case PeerUp():
                 self._overlay.on_peer_up(turn, event.peer)
                 self._groups.on_peer_up(turn, event.peer)
+                self._agents.on_link(turn, event.peer, up=True)
             case PeerDown():
                 self._overlay.on_peer_down(turn, event.peer)
                 self._groups.on_peer_down(turn, event.peer)
                 self._desk.on_ways_changed(turn)
+                self._agents.on_link(turn, event.peer, up=False)
             case ClientGone():
                 self._desk.on_client_gone(turn, event.conn)
             case MembershipChanged():
@@ -240,32 +250,13 @@ class Node:
                     self._groups.found(turn)
                 if self._overlay.active:
                     self._causal.on_joined(turn)
+                    self._agents.on_joined(turn)
             case OwnershipGained():
-                if event.group == ROOT:
-                    self._groups.directory.on_ownership_gained(event)
-                elif self._causal.gain(turn, event):
-                    self._desk.courier.release(turn, event.group)
-                else:
-                    self._desk.on_ownership_gained(turn, event)
+                self._custody.gained(turn, event)
             case OwnershipResumed():
-                if event.group in self._causal.groups:
-                    self._causal.resume(turn, event.group)
-                    self._desk.courier.release(turn, event.group)
-                elif event.group != ROOT:
-                    self._desk.on_ownership_resumed(turn, event)
+                self._custody.resumed(turn, event)
             case OwnershipLost():
-                if event.group == ROOT:
-                    self._groups.directory.on_ownership_lost()
-                else:
-                    if event.group in self._causal.groups:
-                        self._causal.lose(turn, event.group)
-                        self._desk.courier.release(turn, event.group)
-                    else:
-                        self._desk.on_ownership_lost(turn, event)
-                    if event.config.members:
-                        self._groups.directory.drop_report(event.group)
-                    else:
-                        self._groups.directory.report_end(turn, event.group, event.config)
+                self._custody.lost(turn, event)
             case PageLoaded():
                 self._desk.on_page(turn, event)
             case _:
@@ -362,7 +353,6 @@ class Node:
 
     def statistics(self, after: str = "") -> dict[str, object]:
         """What is going on, as plain data for people and programs; mailboxes from the name after `after` on."""
-        root = self._groups.directory.root
         groups = self._groups.listing(after)
         peers = sorted(p.name for p in self._links.up())
         return {
@@ -378,13 +368,8 @@ class Node:
             "peers": peers[:STATUS_ENTRIES_MAX],
             "peers_truncated": max(0, len(peers) - STATUS_ENTRIES_MAX),
             "leaves": len(self._overlay.leaf_set()),
-            "root": None
-            if root is None
-            else {
-                "epoch": root.epoch,
-                "owner": next((m.peer.name for m in root.members if m.peer.id == root.owner), ""),
-                "members": [m.peer.name for m in root.members],
-            },
+            "root": self._groups.directory.described(),
+            "agents": self._agents.statistics(self._now),
             "groups": groups.entries,
             "groups_truncated": groups.left_out,
             "next": groups.next,

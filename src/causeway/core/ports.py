@@ -21,6 +21,7 @@ from causeway.core.messages import (
     Register,
     Relayed,
     SummaryHeld,
+    ToLandmark,
 )
 from causeway.errors import Code
 from causeway.store.base import Row, Write
@@ -55,6 +56,13 @@ class Links(Protocol):
 
     def round_trip(self, broker: BrokerId) -> Duration | None:
         """Smoothed measured round trip, None when never measured."""
+
+
+class SeatedLinks(Links, Protocol):
+    """What agents need of the links."""
+
+    def hold_seats(self, turn: Turn, seats: tuple[str, ...]) -> None:
+        """The seats we hold from now on, as others should know."""
 
 
 class Ring(Protocol):
@@ -206,6 +214,13 @@ class CausalOrder(Protocol):
     def next_deadline(self) -> Instant | None: ...
     def on_deadline(self, turn: Turn) -> None: ...
     def statistics(self) -> dict[str, object]: ...
+
+
+class Management(Protocol):
+    """What mail asks of agents: their groups are no mailboxes."""
+
+    def arrived(self, turn: Turn, key: Key, head: ToLandmark) -> bool:
+        """A message for a landmark; False when it must wait until we may write."""
 
 
 class Courier(Protocol):

@@ -65,3 +65,13 @@ JOINS_MAX: Final = 64
 MAP_QUESTIONS_MAX: Final = 16
 """How often the map is asked for a version or a binding that nobody else waits for: over a minute, then not again
 until somebody has another reason."""
+
+AGENTS_PER_DOMAIN_MAX: Final = 2 * SEATS_PER_DOMAIN_MAX
+"""Agents that a landmark knows, seated and spare; of more, those that were gone longest are forgotten first. With their
+seats they must fit a frame's head."""
+
+HOLDINGS_AT_ONCE_MAX: Final = 64
+"""Groups in one report to the landmark: with names of full length they fit a frame's head."""
+
+HOLDINGS_MAX: Final = 100_000
+"""Groups that a landmark knows the holders of; what is beyond is not named when it is lost; nothing else changes."""

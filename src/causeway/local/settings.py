@@ -17,7 +17,7 @@ from causeway.errors import ConfigError
 from causeway.limits import KIB, MIB
 from causeway.types import MICROSECOND, MILLISECOND, SECOND
 
-_FLAGS: Final = ("name", "host", "port", "seeds", "founder", "durability", "copies", "domains")
+_FLAGS: Final = ("name", "host", "port", "seeds", "founder", "durability", "copies", "domains", "spare")
 """Fields that have a flag."""
 
 FIELDS: Final = tuple(

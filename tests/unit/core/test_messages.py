@@ -8,7 +8,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from causeway.core.messages import Message, causal, groups, links, locate, mail, overlay, topics, transactions
+from causeway.core.messages import Message, agents, causal, groups, links, locate, mail, overlay, topics, transactions
 
 
 def tagged(module: ModuleType) -> set[type[msgspec.Struct]]:
@@ -27,6 +27,7 @@ def tagged(module: ModuleType) -> set[type[msgspec.Struct]]:
         (transactions, transactions.TransactionMessage),
         (topics, topics.TopicMessage),
         (causal, causal.CausalMessage),
+        (agents, agents.AgentMessage | agents.ToLandmark),
     ],
 )
 def test_every_message_of_a_module_is_in_its_family(module: ModuleType, family: Any) -> None:
@@ -35,6 +36,6 @@ def test_every_message_of_a_module_is_in_its_family(module: ModuleType, family: 
 
 def test_every_family_can_be_decoded_and_no_tag_is_used_twice() -> None:
     heads = get_args(Message)
-    families = (links, locate, overlay, groups, mail, transactions, topics, causal)
+    families = (links, locate, overlay, groups, mail, transactions, topics, causal, agents)
     assert len(heads) == sum(len(tagged(module)) for module in families)
     assert len({head.__struct_config__.tag for head in heads}) == len(heads)

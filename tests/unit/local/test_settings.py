@@ -16,7 +16,7 @@ from causeway.types import MILLISECOND, SECOND
 
 
 def test_every_bound_and_timing_can_be_set_and_nothing_that_has_a_flag() -> None:
-    flags = {"name", "host", "port", "seeds", "founder", "durability", "copies", "domains"}
+    flags = {"name", "host", "port", "seeds", "founder", "durability", "copies", "domains", "spare"}
     assert {*FIELDS} == {*BrokerConfig.__struct_fields__} - flags
 
 

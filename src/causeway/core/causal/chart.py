@@ -233,7 +233,7 @@ class Chart:
         """We are in the ring."""
         if not self._joined:
             self._joined = True
-            if self._config.domains:
+            if self._config.domains and not self._config.spare:
                 self._request(turn, self._config.domains).own = True
 
     def _request(self, turn: Turn, domains: tuple[str, ...]) -> SeatRequest:

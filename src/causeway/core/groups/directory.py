@@ -115,6 +115,17 @@ class Directory:
             return self.root.owner
         return members[tries % len(members)] if members else None
 
+    def described(self) -> dict[str, object] | None:
+        """Who holds it, for people."""
+        if self.root is None:
+            return None
+        names = {m.peer.id: m.peer.name for m in self.root.members}
+        return {
+            "epoch": self.root.epoch,
+            "owner": names.get(self.root.owner, ""),
+            "members": list(names.values()),
+        }
+
     def report(self, turn: Turn, group: Group) -> None:
         """Tell the directory the epoch of a group we own."""
         if group.key == ROOT or group.tenure is None or group.tenure.entered:

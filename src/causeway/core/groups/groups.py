@@ -7,7 +7,7 @@ Stimuli: messages of members, our store, links that come and go, the ring, time.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -21,7 +21,7 @@ from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, Tenure, described, is_quorum, majority, member_of
+from causeway.core.groups.state import Group, Tenure, described, is_quorum, member_of, shortage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Accept,
@@ -105,13 +105,7 @@ class Groups:
         known = self._r.groups.get(group)
         gone = known.gone if known is not None else {}
         reachable = [m.peer.id for m in config.members if m.peer.id not in self._r.suspected and m.peer.id not in gone]
-        if is_quorum(config, reachable):
-            return None
-        missing = [m.peer.name for m in config.members if m.peer.id not in reachable]
-        return (
-            f"{config.name!r}: {len(reachable)} of {len(config.members)} copies reachable, "
-            f"{majority(config)} needed; unreachable: {', '.join(missing)}"
-        )
+        return None if is_quorum(config, reachable) else shortage(config, reachable)
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
         """Read bulk rows of a group we own; PageLoaded with the token follows, unless we lose it before."""
@@ -144,9 +138,14 @@ class Groups:
 
     def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
         """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
-        closest = self._r.ring.replica_group(group, self._r.settings.copies) if birth else []
+        placed = self._r.placed(name) if birth else []
+        closest = self._r.ring.replica_group(group, self._r.settings.copies) if placed is None else placed
         candidates = tuple(p for p in closest if p.id not in self._r.suspected)
-        self.directory.resolve(turn, group, name, candidates if birth else None)
+        self.directory.resolve(turn, group, name, candidates if birth and placed != [] else None)
+
+    def place_by(self, placed: Callable[[str], list[Peer] | None]) -> None:
+        """Let a policy say who should hold groups of some names, the owner first."""
+        self._r.placed = placed
 
     def wake(self, turn: Turn, group: Key) -> None:
         """Traffic for a group reached us as one of its members although its owner is another: is that one alive?"""

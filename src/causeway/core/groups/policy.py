@@ -79,7 +79,8 @@ class Policy:
 
     def _as_wanted(self, group: Group) -> bool:
         wanted = self._r.wanted(group)
-        if not wanted or not (self._r.ring.active or self._r.leaving):
+        placed = self._r.placed(group.config.name) is not None
+        if not wanted or not (self._r.ring.active or self._r.leaving or placed):
             return True
         present = {m.peer.id for m in group.config.members}
         return present == {p.id for p in wanted} and (group.key == ROOT or group.config.owner == wanted[0].id)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -54,6 +54,8 @@ class Registry:
         """Those of them whose mailboxes end some day, oldest first."""
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
         self.touched: dict[Key, None] = {}
+        self.placed: Callable[[str], list[Peer] | None] = _by_the_ring
+        """Who should hold a group by its name, the owner first; None: the ring says."""
         self.parting: dict[BrokerId, None] = {}
         """Brokers that are leaving: alive, still members here and there, wanted nowhere."""
         self.leaving = False
@@ -133,12 +135,15 @@ class Registry:
         return self.void.get(key, self.me.store)
 
     def wanted(self, group: Group) -> list[Peer]:
-        """Who should hold the group: the ring's choice; the root stays where it is as long as it can."""
+        """Who should hold the group: whom a policy names, or the ring's choice; the root stays as long as it can."""
+        placed = self.placed(group.config.name)
+        if placed == []:
+            return placed
         count = self.settings.root_copies if group.key == ROOT else self.settings.copies
-        wanted: dict[BrokerId, Peer] = {}
+        stay = placed or []
         if group.key == ROOT:
             stay = [m.peer for m in group.config.members if m.peer.id not in group.gone]
-            wanted = {p.id: p for p in stay if self._eligible(p)}
+        wanted = {p.id: p for p in stay if self._eligible(p)}
         if self.leaving:
             candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
             if not any(map(self._eligible, candidates)):  # they are gone as well: then whoever holds it already
@@ -200,6 +205,11 @@ class Registry:
     def save(self, group: Group) -> list[Write]:
         """The writes that keep a group's durable part."""
         return [meta_row(group), position_row(group.key, group.position)]
+
+
+def _by_the_ring(name: str) -> None:
+    """No group is placed by a policy."""
+    return
 
 
 def _distance(a: bytes, b: bytes) -> int:

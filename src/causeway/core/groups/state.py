@@ -147,6 +147,15 @@ def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
     return len(members) >= majority(config) and any(b not in config.incomplete for b in members)
 
 
+def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
+    """Why those who can be reached are too few, for people."""
+    missing = [m.peer.name for m in config.members if m.peer.id not in reachable]
+    return (
+        f"{config.name!r}: {len(reachable)} of {len(config.members)} copies reachable, "
+        f"{majority(config)} needed; unreachable: {', '.join(missing)}"
+    )
+
+
 def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dict[BrokerId, None]) -> Config:
     """The configuration after a quorum promised: the best log leads, the wanted brokers come in, the lost go.
 

@@ -19,8 +19,8 @@ import msgspec
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.effects import Close, Conn, Send
-from causeway.core.events import ClientMessage, PeerMessage
-from causeway.core.links.book import Book
+from causeway.core.events import ClientMessage, MembershipChanged, PeerMessage
+from causeway.core.links.book import SWEEP, Book
 from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.greeting import Greeting, refusal
 from causeway.core.links.locator import Locator
@@ -141,6 +141,22 @@ class Links:
     def pin(self, broker: BrokerId) -> None:
         """Keep the link, dial it again when it is lost: its loss must be noticed even while nothing is sent."""
         self._book.pins[broker] = self._book.pins.get(broker, 0) + 1
+
+    def hold_seats(self, turn: Turn, seats: tuple[str, ...]) -> None:
+        """The seats we hold from now on: our neighbours hear of it with the next sign of life, which is due now."""
+        us = self._standing
+        held = None if seats == (us.me.name,) else seats
+        if held != us.seats:
+            us.seats = held
+            turn.tell(MembershipChanged())
+            self._book.timers.set(SWEEP, turn.now)
+
+    def places(self) -> dict[BrokerId, tuple[str, ...]]:
+        """Brokers that we are linked to (and ourselves) with the seats they hold, if not just their own."""
+        found = {broker: seats for broker, seats in self._locator.moved.items() if self.is_up(broker)}
+        if self._standing.seats is not None:
+            found[self._standing.me.id] = self._standing.seats
+        return found
 
     def unpin(self, broker: BrokerId) -> None:
         """Take back one `pin`."""

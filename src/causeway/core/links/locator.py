@@ -10,6 +10,7 @@ from itertools import islice
 
 from causeway.config import BrokerConfig
 from causeway.core import locating
+from causeway.core.events import MembershipChanged
 from causeway.core.links.book import Book
 from causeway.core.links.channel import Channel, Link
 from causeway.core.links.standing import Standing
@@ -21,7 +22,9 @@ from causeway.limits import (
     CAPABILITY_USUAL,
     CONNECTIONS_MAX,
     LOCATE_ENTRIES_MAX,
+    NAME_BYTES_MAX,
     REFUGES_MAX,
+    SEATS_HELD_MAX,
 )
 from causeway.types import SECOND, BrokerId, Duration, Instant, Peer
 
@@ -41,11 +44,15 @@ class Locator:
         self._limit = config.connections_max
         self._capability = config.capability or CAPABILITY_USUAL
         self._silence = config.silence
+        self.moved: dict[BrokerId, tuple[str, ...]] = {}
+        """Brokers that hold other seats than their own, or none."""
 
     # Between brokers ---------------------------------------------------------------------------------------------
     def burden(self) -> Burden:
         """How much we have to do."""
-        return Burden(len(self._book.clients), self._limit, self._capability, self._standing.ready)
+        us = self._standing
+        ready = us.ready and us.seats != ()  # a spare takes no clients
+        return Burden(len(self._book.clients), self._limit, self._capability, ready, us.seats)
 
     def tell(self, turn: Turn, channel: Channel) -> Burden:
         """Our burden, to be sent on this connection now."""
@@ -56,7 +63,7 @@ class Locator:
     def has_news(self, channel: Channel, now: Instant) -> bool:
         """Whether the broker there should hear of our burden although the link needs no sign of life."""
         told, ours = channel.told, self.burden()
-        if told is None or told.ready != ours.ready:
+        if told is None or told.ready != ours.ready or told.seats != ours.seats:
             return True
         return told != ours and now - channel.told_at >= NEWS_PAUSE
 
@@ -65,7 +72,13 @@ class Locator:
         if burden is None or channel.link is None:
             return
         sound = 0 <= burden.connections <= CONNECTIONS_MAX and 1 <= burden.limit <= CONNECTIONS_MAX
-        if sound and 1 <= burden.capability <= CAPABILITY_MAX:
+        if sound and 1 <= burden.capability <= CAPABILITY_MAX and _seats_are_sound(burden.seats):
+            before = channel.link.burden
+            if burden.seats != (None if before is None else before.seats):
+                self.moved.pop(channel.link.peer.id, None)
+                if burden.seats is not None:
+                    self.moved[channel.link.peer.id] = burden.seats
+                turn.tell(MembershipChanged())  # other brokers should hold what lies there
             channel.link.burden = burden
             channel.link.burden_at = turn.now
 
@@ -114,6 +127,12 @@ class Locator:
 
     def _lives(self, link: Link, now: Instant) -> bool:
         return link.channel is not None and now - link.channel.heard_at <= self._silence
+
+
+def _seats_are_sound(seats: tuple[str, ...] | None) -> bool:
+    if seats is None:
+        return True
+    return len(seats) <= SEATS_HELD_MAX and all(0 < len(seat.encode()) <= NAME_BYTES_MAX for seat in seats)
 
 
 def _candidate(

@@ -18,6 +18,8 @@ class Standing:
         self.cluster = ""
         self.root: Config | None = None
         self.ready = False
+        self.seats: tuple[str, ...] | None = None
+        """The seats we hold; None: our own, and no landmark has said anything else."""
 
     @property
     def root_epoch(self) -> int:

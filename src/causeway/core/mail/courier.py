@@ -43,6 +43,7 @@ from causeway.core.messages import (
     Settle,
     SummaryHeld,
     TakeSeat,
+    ToLandmark,
     TxDecide,
     TxPrepare,
     TxPrepared,
@@ -58,7 +59,7 @@ from causeway.limits import (
     WAITING_PER_MAILBOX_BYTES_MAX,
     WAITING_PER_MAILBOX_MAX,
 )
-from causeway.names import MAP_NAME, is_named_subscription, is_private, is_seat
+from causeway.names import MAP_NAME, agents_name, is_agents, is_named_subscription, is_private, is_seat
 from causeway.topics import is_item
 from causeway.trace import Step
 from causeway.types import MILLISECOND, Instant, Key, Peer
@@ -199,7 +200,8 @@ class MailCourier:
             self._groups.resolve(turn, key, mailbox, birth=birth)
             return None
         if self._ring.active:
-            hop = self._ring.next_hop(key)
+            # Who is closest to the group of a domain's agents need not be one of them, and could not let it be born.
+            hop = self._ring.next_hop(key) if not is_agents(mailbox) else None
             if hop is not None:
                 return hop, False
             self._groups.resolve(turn, key, mailbox, birth=birth)
@@ -330,4 +332,6 @@ def place_of(head: Postable) -> str:
         return MAP_NAME
     if isinstance(head, Domains | AskMark):
         return head.seat
+    if isinstance(head, ToLandmark):
+        return agents_name(head.domain)
     return head.mailbox if isinstance(head, TxPrepare | TxDecide) else head.source

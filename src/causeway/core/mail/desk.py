@@ -66,18 +66,22 @@ from causeway.core.messages import (
     Summary,
     SummaryHeld,
     TakeSeat,
+    ToLandmark,
     TxAsk,
     TxDecide,
     TxDone,
     TxPrepare,
     TxPrepared,
 )
-from causeway.core.ports import CausalOrder, Groups, Ring, Topics
+from causeway.core.ports import CausalOrder, Groups, Management, Ring, Topics
 from causeway.errors import Code
 from causeway.limits import ID_MAX, NAME_BYTES_MAX, STATUS_ENTRIES_MAX
 from causeway.names import is_seat
 from causeway.topics import is_item
 from causeway.types import Instant, Key
+
+_FOR_GROUPS = Register | AskInterest | SummaryHeld | TakeSeat | AskDomains | DomainsHeld | Bind | ToLandmark
+"""What other brokers say to the owner of a group."""
 
 
 class Desk:
@@ -93,6 +97,7 @@ class Desk:
         *,
         topics: Topics,
         causal: CausalOrder,
+        management: Management,
         alarm: Alarm,
     ) -> None:
         self._me = links.me
@@ -105,6 +110,7 @@ class Desk:
         self._coordinator = Coordinator(config, self._me.id, groups, self.courier, alarm=alarm)
         self._topics = topics
         self._causal = causal
+        self._management = management
         is_deciding = self._coordinator.is_deciding
         self.office = Office(
             config, self._me.id, groups, self.courier, topics=topics, is_deciding=is_deciding, alarm=alarm
@@ -129,6 +135,8 @@ class Desk:
             return True
         if not self._groups.serving(key):
             return False
+        if isinstance(head, ToLandmark):
+            return self._management.arrived(turn, key, head)
         if isinstance(head, TxPrepare):
             self.office.on_prepare(turn, key, head, body)
         elif isinstance(head, TxDecide):
@@ -273,7 +281,7 @@ class Desk:
                 self.courier.on_direct(turn, event.peer, head.mailbox, head, event.body)
             case TxAsk():
                 self.courier.on_direct(turn, event.peer, head.source, head, event.body)
-            case Register() | AskInterest() | SummaryHeld() | TakeSeat() | AskDomains() | DomainsHeld() | Bind():
+            case _ if isinstance(head, _FOR_GROUPS):
                 self.courier.on_direct(turn, event.peer, place_of(head), head, event.body)
             case AskMark() | Domains() if head.seat:
                 self.courier.on_direct(turn, event.peer, head.seat, head, event.body)

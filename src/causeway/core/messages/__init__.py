@@ -3,6 +3,19 @@
 Structs are arrays on the wire, tagged by a number; fields are only ever appended, with defaults (docs/wire.md).
 """
 
+from causeway.core.messages.agents import (
+    AgentCard,
+    AgentMessage,
+    Announce,
+    Distances,
+    DomainDirectory,
+    Holding,
+    Holdings,
+    LinkReport,
+    Measure,
+    SeatHolder,
+    ToLandmark,
+)
 from causeway.core.messages.causal import (
     AskDomains,
     AskMark,
@@ -134,6 +147,8 @@ Message = (
     | TransactionMessage
     | TopicMessage
     | CausalMessage
+    | AgentMessage
+    | ToLandmark
 )
 """Any frame's head."""
 
@@ -142,6 +157,9 @@ __all__ = [
     "Accept",
     "Accepted",
     "Adopted",
+    "AgentCard",
+    "AgentMessage",
+    "Announce",
     "AskDomains",
     "AskInterest",
     "AskMark",
@@ -168,6 +186,8 @@ __all__ = [
     "Deliver",
     "Deposit",
     "Detach",
+    "Distances",
+    "DomainDirectory",
     "DomainJoined",
     "Domains",
     "DomainsHeld",
@@ -181,6 +201,8 @@ __all__ = [
     "GroupMessage",
     "Hail",
     "Hello",
+    "Holding",
+    "Holdings",
     "Inquire",
     "Installed",
     "Interest",
@@ -191,11 +213,13 @@ __all__ = [
     "Leave",
     "Leaves",
     "LinkMessage",
+    "LinkReport",
     "Locate",
     "LocateMessage",
     "Located",
     "MailMessage",
     "MailboxEnded",
+    "Measure",
     "Member",
     "Message",
     "Moved",
@@ -224,6 +248,7 @@ __all__ = [
     "RowRequest",
     "SeatEntry",
     "SeatGiven",
+    "SeatHolder",
     "SeatTaken",
     "SendPart",
     "Settle",
@@ -236,6 +261,7 @@ __all__ = [
     "Summary",
     "SummaryHeld",
     "TakeSeat",
+    "ToLandmark",
     "TopicMessage",
     "TransactionMessage",
     "TxAsk",

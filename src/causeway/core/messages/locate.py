@@ -21,6 +21,8 @@ class Burden(msgspec.Struct, frozen=True, array_like=True):
     """What it can compute; 1000 is usual."""
     ready: bool = True
     """False while it is still joining, or leaving: it takes no clients."""
+    seats: tuple[str, ...] | None = None
+    """The seats it holds, by the names of their brokers; None: its own place, and nobody has said anything else."""
 
 
 class Candidate(msgspec.Struct, frozen=True, array_like=True):

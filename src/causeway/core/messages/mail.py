@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from causeway.core.messages.agents import ToLandmark
 from causeway.core.messages.causal import AskDomains, AskMark, Bind, Causal, Domains, DomainsHeld, TakeSeat
 from causeway.core.messages.topics import AskInterest, Interest, Published, Register, SummaryHeld
 from causeway.core.messages.transactions import TxAsk, TxDecide, TxPrepare
@@ -288,6 +289,7 @@ Postable = (
     | DomainsHeld
     | Bind
     | AskMark
+    | ToLandmark
 )
 """What is addressed to a mailbox, or another group, rather than to a broker."""
 

@@ -31,11 +31,12 @@ from causeway.core.messages import (
     RowRequest,
 )
 from causeway.core.overlay.entrance import Entrance
+from causeway.core.overlay.leaves import distance, place
 from causeway.core.overlay.roster import ALONE, EXCHANGE, JOIN, LOOK, MAINTAIN, PART, SOON, Phase, RingLinks, Roster
 from causeway.core.overlay.tables import DIGITS
 from causeway.core.overlay.upkeep import Upkeep
 from causeway.limits import CONTACTS_MAX
-from causeway.types import BrokerId, Instant, Key, Peer
+from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 
 class OverlayStatistics(msgspec.Struct, frozen=True):
@@ -84,8 +85,25 @@ class Overlay:
         return self._links.me if hop is None else self._links.peer(hop) or self._links.me
 
     def replica_group(self, key: Key, count: int) -> list[Peer]:
-        """The living brokers closest to the key, closest first: exact at the broker responsible and its copies."""
-        return self._roster.tables.nearest(key, count, with_me=self.active)
+        """The living brokers closest to the key, closest first: exact at the broker responsible and its copies.
+
+        A broker is where its seats are: who took the seat of another one stands in its place, who has none in no place.
+        """
+        tables = self._roster.tables
+        elsewhere = self._links.places()
+        if not elsewhere:
+            return tables.nearest(key, count, with_me=self.active)
+        found = [
+            (distance(place(peer.id), place(key)), peer)
+            for peer in tables.nearest(key, count + len(elsewhere), with_me=self.active)
+            if peer.id not in elsewhere
+        ]
+        for broker, seats in elsewhere.items():
+            peer = self._links.me if broker == self._links.me.id else self._links.peer(broker)
+            if peer is not None and seats:
+                found.append((min(distance(place(key_of(seat)), place(key)) for seat in seats), peer))
+        found.sort(key=lambda pair: (pair[0], pair[1].id))
+        return [peer for _, peer in found[:count]] or tables.nearest(key, count, with_me=self.active)
 
     def leaf_set(self) -> list[Peer]:
         """The living brokers next to us on the ring, clockwise."""

@@ -57,6 +57,9 @@ class RingLinks(ports.Links, Protocol):
     def unpin(self, broker: BrokerId) -> None:
         """Take back one `pin`."""
 
+    def places(self) -> dict[BrokerId, tuple[str, ...]]:
+        """Brokers that hold other seats than their own, or none, with the seats."""
+
     def dial_address(self, turn: Turn, host: str, port: int) -> None:
         """Dial a broker of which only the address is known."""
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from causeway.core.agents.choosing import VOTERS_MAX
 from causeway.core.groups.registry import ROOT_NAME
 from causeway.core.node import Node
+from causeway.names import agents_name, is_agents
 from causeway.sim.cluster import Broker, Cluster
 from causeway.sim.faults import Options
 from causeway.types import BrokerId, Key, key_of
@@ -117,6 +119,9 @@ class Convergence:
     def _whole(self, name: str, group: dict[str, Any], epochs: dict[str, int], brokers: int) -> str | None:
         wanted = min(self.options.root_copies if name == ROOT_NAME else self.options.copies, brokers)
         epoch = group["epoch"]
+        if is_agents(name):  # all agents of a domain, and of small ones others as well
+            seated = sum(name == agents_name(d) for b in self.cluster.members() for d in self.cluster.seating[b.name])
+            wanted = max(wanted, min(seated, VOTERS_MAX))
         if len(group["members"]) != wanted:
             return f"group {name} has members {group['members']} in epoch {epoch}, wanted {wanted}"
         if group["incomplete"]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 from causeway.config import BrokerConfig
+from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage, Committed, OwnershipGained, PeerMessage
@@ -32,7 +35,9 @@ class Stage:
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
         topics, causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
-        self.desk = Desk(config, 1, self.links, self.ring, self.groups, topics=topics, causal=causal, alarm=alarm)
+        agents = BrokerAgents(config, self.links, self.groups, rng=random.Random(1), alarm=alarm)
+        parts = {"topics": topics, "causal": causal, "management": agents}
+        self.desk = Desk(config, 1, self.links, self.ring, self.groups, **parts, alarm=alarm)  # type: ignore[arg-type]
         topics.open(config, self.desk, self.groups, self.links, alarm)
         causal.open(config, self.desk, self.groups, self.links, alarm)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage, Committed, OwnershipGained, OwnershipLost, PeerMessage
@@ -82,9 +84,9 @@ class Newsroom:
         self.links.clients[CONN] = APP
         config = BrokerConfig(name="b1", **settings)  # type: ignore[arg-type]
         self.topics, self.causal, alarm = BrokerTopics(), BrokerCausal(), Alarm()
-        self.desk = Desk(
-            config, 1, self.links, self.ring, self.groups, topics=self.topics, causal=self.causal, alarm=alarm
-        )
+        agents = BrokerAgents(config, self.links, self.groups, rng=random.Random(1), alarm=alarm)
+        parts = {"topics": self.topics, "causal": self.causal, "management": agents}
+        self.desk = Desk(config, 1, self.links, self.ring, self.groups, **parts, alarm=alarm)  # type: ignore[arg-type]
         self.topics.open(config, self.desk, self.groups, self.links, alarm)
         self.causal.open(config, self.desk, self.groups, self.links, alarm)
         self.rows: dict[Key, dict[bytes, Row]] = {}

@@ -1,0 +1,183 @@
+"""The agent of this broker in one domain: says who we are, holds the directory, reports links and groups.
+
+Owns: the directory as it is known here. Must not know: how a landmark decides.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+import msgspec
+
+from causeway.core.agents import choosing
+from causeway.core.agents.holdings import HoldingsTold
+from causeway.core.deadlines import Alarm, Deadlines
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    AgentCard,
+    Announce,
+    Distances,
+    DomainDirectory,
+    LinkReport,
+    Measure,
+)
+from causeway.core.ports import Courier, Links
+from causeway.names import agents_name
+from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Peer
+
+ANNOUNCE_SOON: Final[Duration] = 250 * MILLISECOND
+"""Between two announcements until the directory has us."""
+
+ANNOUNCE_LATER: Final[Duration] = 5 * SECOND
+"""And afterwards, so that a directory that was lost on its way is sent again."""
+
+REPORT_AFTER: Final[Duration] = 100 * MILLISECOND
+"""Groups that change together are reported together."""
+
+_ANNOUNCE, _HOLDINGS = "announce", "holdings"
+
+
+class Agent:
+    """One broker in one domain."""
+
+    def __init__(
+        self, domain: str, card: AgentCard, links: Links, courier: Courier, *, rng: random.Random, alarm: Alarm
+    ) -> None:
+        self.domain = domain
+        self._card = card
+        self._links = links
+        self._courier = courier
+        self._rng = rng
+        self._deadlines: Deadlines[str] = Deadlines(alarm)
+        self.directory: DomainDirectory | None = None
+        self.told = HoldingsTold(links.me.id)
+        self._reported: dict[BrokerId, None] = {}
+        """Fellows whose links we reported as broken."""
+
+    # Ourselves -------------------------------------------------------------------------------------------------
+    def start(self, turn: Turn) -> None:
+        """We are in the ring, or may speak to those who are."""
+        self._deadlines.set_if_unset(_ANNOUNCE, turn.now)
+
+    def update(self, turn: Turn, card: AgentCard) -> None:
+        """We have measured ourselves again."""
+        self._card = card
+        if self._is_listed() and self._listed() != card:
+            self._deadlines.set_sooner(_ANNOUNCE, turn.now + ANNOUNCE_SOON)
+
+    def _listed(self) -> AgentCard | None:
+        known = self.directory
+        return None if known is None else next((c for c in known.agents if c.peer.id == self._card.peer.id), None)
+
+    def _is_listed(self) -> bool:
+        listed = self._listed()
+        return listed is not None and listed.peer == self._card.peer
+
+    def _announce(self, turn: Turn) -> None:
+        version = self.directory.version if self.directory is not None else 0
+        self._courier.post(turn, agents_name(self.domain), Announce(self.domain, self._card, version))
+        wait = ANNOUNCE_LATER if self._is_listed() else ANNOUNCE_SOON
+        self._deadlines.set(_ANNOUNCE, turn.now + wait + self._rng.randrange(wait // 4))
+
+    # The directory ---------------------------------------------------------------------------------------------
+    def learn(self, turn: Turn, head: DomainDirectory) -> bool:
+        """The landmark's word, if it is later than what we have; whether it is."""
+        known = self.directory
+        if known is not None and (head.version, head.term) <= (known.version, known.term):
+            return False
+        self.directory = head
+        if head.landmark != self._links.me.id:
+            self._links.pin(head.landmark)
+        for card in head.agents:
+            if card.peer.id != self._links.me.id:
+                self._links.learn(card.peer)
+        if known is None or known.term != head.term:
+            self.told.repeat()
+            for broker in self._reported:
+                self._report(turn, broker, up=False)  # a new landmark has not heard of it
+        self._hold_news(turn)
+        return True
+
+    def seats(self) -> tuple[str, ...] | None:
+        """The seats we hold by the directory; None while it does not know us."""
+        if self.directory is None or self._listed() is None:
+            return None
+        return tuple(seat.seat for seat in self.directory.seats if seat.holder == self._links.me.id)
+
+    def voters(self) -> list[Peer]:
+        """Who should hold the directory as far as can be seen from here, the best landmark first."""
+        if self.directory is None:
+            return [self._links.me]
+        living = [card for card in self.directory.agents if self._links.is_up(card.peer.id)]
+        return [card.peer for card in choosing.voters(living, self.directory.landmark)] or [self._links.me]
+
+    # Reports ---------------------------------------------------------------------------------------------------
+    def on_link(self, turn: Turn, broker: BrokerId, *, up: bool) -> None:
+        """Our link to a broker came up or broke."""
+        known = self.directory
+        if known is None or not any(card.peer.id == broker for card in known.agents):
+            return
+        if up and self._reported.pop(broker, 0) is None:
+            self._report(turn, broker, up=True)
+        elif not up and broker not in self._reported:
+            self._reported[broker] = None
+            self._report(turn, broker, up=False)
+
+    def _report(self, turn: Turn, about: BrokerId, *, up: bool) -> None:
+        report = LinkReport(self.domain, self._links.me.id, about, up)
+        self._courier.post(turn, agents_name(self.domain), report)
+
+    def on_measure(self, turn: Turn, head: Measure) -> None:
+        """The landmark wants to know how far it is to others."""
+        trips = [(broker, self._links.round_trip(broker)) for broker in head.about if broker != self._links.me.id]
+        known = tuple((broker, trip) for broker, trip in trips if trip is not None)
+        if known:
+            self._courier.post(turn, agents_name(self.domain), Distances(self.domain, self._links.me.id, known))
+
+    def on_holdings(self, turn: Turn) -> None:
+        """`told` has changed."""
+        self._hold_news(turn)
+
+    def _hold_news(self, turn: Turn) -> None:
+        if self.told.has_news and self.directory is not None:
+            self._deadlines.set_if_unset(_HOLDINGS, turn.now + REPORT_AFTER)
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def next_deadline(self) -> Instant | None:
+        return self._deadlines.next()
+
+    def on_deadline(self, turn: Turn) -> None:
+        """Say what is due."""
+        for what in self._deadlines.pop_due(turn.now):
+            if what == _ANNOUNCE:
+                self._announce(turn)
+            elif self.directory is not None:
+                for report in self.told.take(self.domain, self.directory.term):
+                    self._courier.post(turn, agents_name(self.domain), report)
+
+    def statistics(self) -> dict[str, object]:
+        """The directory, for people."""
+        known = self.directory
+        if known is None:
+            return {"domain": self.domain, "landmark": "", "term": 0, "version": 0, "agents": [], "seats": []}
+        names = {card.peer.id: card.peer.name for card in known.agents}
+        holders = {seat.holder for seat in known.seats}
+        return {
+            "domain": self.domain,
+            "landmark": names.get(known.landmark, ""),
+            "term": known.term,
+            "version": known.version,
+            "agents": [
+                {
+                    **{k: v for k, v in msgspec.structs.asdict(card).items() if k != "peer"},
+                    "broker": card.peer.name,
+                    "seated": card.peer.id in holders,
+                    "reachable": self._links.is_up(card.peer.id),
+                }
+                for card in known.agents
+            ],
+            "seats": [
+                {"seat": seat.seat, "holder": names.get(seat.holder, ""), "since": seat.since} for seat in known.seats
+            ],
+        }

@@ -1,0 +1,191 @@
+"""The management plane at one broker (ports.Management): its agent in each domain, and the domains it is landmark of.
+
+Owns: which of the two something is for, and which seats we say that we hold. Must not know: what is in a group.
+"""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+
+from causeway.config import BrokerConfig
+from causeway.core.agents.agent import Agent
+from causeway.core.agents.faults import agent_fault
+from causeway.core.agents.landmark import Landmark
+from causeway.core.deadlines import Alarm
+from causeway.core.events import Measured, OwnershipGained, OwnershipLost, PeerMessage
+from causeway.core.machine import Turn
+from causeway.core.messages import AgentCard, Config, DomainDirectory, Measure, ToLandmark
+from causeway.core.ports import Courier, Groups, SeatedLinks
+from causeway.limits import CAPABILITY_USUAL
+from causeway.names import AGENTS_PREFIX, agents_name, is_agents
+from causeway.types import Instant, Key, Peer, key_of
+
+
+class BrokerAgents:
+    """All domains of one broker."""
+
+    def __init__(
+        self, config: BrokerConfig, links: SeatedLinks, groups: Groups, *, rng: random.Random, alarm: Alarm
+    ) -> None:
+        self._config = config
+        self._links = links
+        self._groups = groups
+        self._rng = rng
+        self._alarm = alarm
+        self._agents: dict[str, Agent] = {}
+        self._landmarks: dict[Key, Landmark] = {}
+        self._card = AgentCard(links.me, config.spare, config.capability or CAPABILITY_USUAL, config.capacity, 1000)
+        alarm.watch(self._next_look)
+
+    def open(self, courier: Courier) -> None:
+        """Before anything else is asked: agents speak through the courier, which asks us back."""
+        for domain in self._config.domains:
+            self._agents[domain] = Agent(domain, self._card, self._links, courier, rng=self._rng, alarm=self._alarm)
+
+    @property
+    def groups(self) -> dict[Key, Landmark]:
+        """Domains whose landmark we are, by their groups."""
+        return self._landmarks
+
+    # Ownership of the groups of agents -------------------------------------------------------------------------
+    def gain(self, turn: Turn, event: OwnershipGained) -> bool:
+        """We own a group; whether it is one of agents: then we are landmark."""
+        name = event.config.name
+        if not is_agents(name):
+            return False
+        domain = name[len(AGENTS_PREFIX) :]
+        landmark = Landmark(domain, event.group, self._groups, self._links, self._config.name)
+        self._landmarks[event.group] = landmark
+        landmark.gain(turn, event)
+        self._learn_own(turn, landmark)
+        self._look(landmark)
+        return True
+
+    def resume(self, turn: Turn, group: Key) -> None:
+        """A new epoch, still ours: what could not be written can be now."""
+        landmark = self._landmarks[group]
+        landmark.reconsider(turn)
+        self._look(landmark)
+
+    def lose(self, turn: Turn, group: Key) -> None:
+        """Another broker is landmark."""
+        del self._landmarks[group]
+
+    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
+        """A decision is on all copies."""
+        landmark = self._landmarks[group]
+        landmark.on_committed(turn, ticket)
+        self._learn_own(turn, landmark)
+
+    def _learn_own(self, turn: Turn, landmark: Landmark) -> None:
+        self._learn(turn, landmark.told)
+
+    # Messages --------------------------------------------------------------------------------------------------
+    def arrived(self, turn: Turn, key: Key, head: ToLandmark) -> bool:
+        """A message for a landmark; False when it must wait until we may write."""
+        landmark = self._landmarks.get(key)
+        if landmark is None:
+            return False
+        if agent_fault(head) is None and landmark.domain == head.domain:
+            landmark.arrived(turn, head)
+            self._look(landmark)
+        return True
+
+    def on_peer_message(self, turn: Turn, event: PeerMessage) -> None:
+        """A landmark's word."""
+        head = event.head
+        if agent_fault(head) is not None:
+            return
+        if isinstance(head, DomainDirectory) and head.landmark == event.peer.id:
+            self._learn(turn, head)
+        elif isinstance(head, Measure) and head.domain in self._agents:
+            self._agents[head.domain].on_measure(turn, head)
+
+    def _learn(self, turn: Turn, head: DomainDirectory) -> None:
+        agent = self._agents.get(head.domain)
+        if agent is not None and agent.learn(turn, head):
+            self._say_seats(turn)
+
+    def _say_seats(self, turn: Turn) -> None:
+        """The seats we hold, as others should know: our own until a landmark says otherwise."""
+        held = [seats for agent in self._agents.values() if (seats := agent.seats()) is not None]
+        if held:
+            seats = tuple(dict.fromkeys(seat for part in held for seat in part))
+            self._links.hold_seats(turn, seats)
+
+    # Facts -----------------------------------------------------------------------------------------------------
+    def on_joined(self, turn: Turn) -> None:
+        """We are in the ring."""
+        for agent in self._agents.values():
+            agent.start(turn)
+
+    def on_link(self, turn: Turn, peer: Peer, *, up: bool) -> None:
+        """A link came up or broke."""
+        for agent in self._agents.values():
+            agent.on_link(turn, peer.id, up=up)
+        for landmark in self._landmarks.values():
+            landmark.on_link(turn, peer.id, up=up)
+            self._look(landmark)
+
+    def on_owned(self, turn: Turn, group: Key, config: Config) -> None:
+        """We own a group, in a new epoch."""
+        for agent in self._agents.values():
+            agent.told.owned(group, config)
+            agent.on_holdings(turn)
+
+    def on_lost(self, turn: Turn, event: OwnershipLost) -> None:
+        """We own a group no longer."""
+        for agent in self._agents.values():
+            agent.told.lost(event.group, event.config)
+            agent.on_holdings(turn)
+
+    def on_fitness(self, turn: Turn, event: Measured) -> None:
+        """Our driver has measured our machine."""
+        self._card = msgspec.structs.replace(
+            self._card, fitness=event.fitness, capacity=self._config.capacity or event.capacity
+        )
+        for agent in self._agents.values():
+            agent.update(turn, self._card)
+
+    # Questions -------------------------------------------------------------------------------------------------
+    def wanted(self, name: str) -> list[Peer] | None:
+        """Who should hold a group, if it is one of agents: the owner first. None for any other group."""
+        if not is_agents(name):
+            return None
+        landmark = self._landmarks.get(key_of(name))
+        if landmark is not None:
+            return [card.peer for card in landmark.voters()]
+        agent = self._agents.get(name[len(AGENTS_PREFIX) :])
+        return agent.voters() if agent is not None else []
+
+    # Time ------------------------------------------------------------------------------------------------------
+    def _look(self, landmark: Landmark) -> None:
+        due = landmark.next_deadline()
+        if due is not None:
+            self._alarm.lower(due)
+
+    def _next_look(self) -> Instant | None:
+        return min((due for one in self._landmarks.values() if (due := one.next_deadline()) is not None), default=None)
+
+    def next_deadline(self) -> Instant | None:
+        due = [at for agent in self._agents.values() if (at := agent.next_deadline()) is not None]
+        look = self._next_look()
+        return min(due if look is None else [*due, look], default=None)
+
+    def on_deadline(self, turn: Turn) -> None:
+        for agent in self._agents.values():
+            agent.on_deadline(turn)
+        for landmark in self._landmarks.values():
+            landmark.reconsider(turn)
+
+    def statistics(self, now: Instant) -> list[dict[str, object]]:
+        """Each domain as it is seen from here; where we are landmark, also what only that one knows."""
+        found = []
+        for domain, agent in self._agents.items():
+            landmark = self._landmarks.get(key_of(agents_name(domain)))
+            blocked = self._groups.blocked(key_of(agents_name(domain)))
+            more = landmark.statistics(now) if landmark is not None else {}
+            found.append({**agent.statistics(), "blocked": blocked, **more})
+        return found

@@ -1,0 +1,141 @@
+"""What is wrong with a message between agents that could be decoded: what passes can be kept and written to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from causeway.core.messages import (
+    AgentCard,
+    Announce,
+    Distances,
+    DomainDirectory,
+    Holdings,
+    LinkReport,
+    Measure,
+    Message,
+    SeatHolder,
+)
+from causeway.core.messages.soundness import peer_fault
+from causeway.domains import check_domain
+from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, HOLDINGS_AT_ONCE_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.errors import ConfigError
+from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
+from causeway.names import check_name, check_seat
+from causeway.types import KEY_BYTES, SECOND, Duration
+
+FITNESS_MAX = 1000
+TRIP_MAX: Duration = 3600 * SECOND
+
+
+def agent_fault(head: Message) -> str | None:
+    """Of what agents and landmarks say; None also for messages about anything else."""
+    rule = _RULES.get(type(head))
+    if rule is None:
+        return None
+    try:
+        return rule(head)
+    except ConfigError as error:
+        return str(error)
+
+
+def card_fault(card: AgentCard) -> str | None:
+    """Of what a broker says of itself."""
+    try:
+        check_seat("name", card.peer.name)
+    except ConfigError as error:
+        return str(error)
+    return (
+        peer_fault(card.peer)
+        or _number_fault("capability", card.capability, 1, CAPABILITY_MAX)
+        or _number_fault("capacity", card.capacity, 0, CAPACITY_MAX)
+        or _number_fault("fitness", card.fitness, 0, FITNESS_MAX)
+    )
+
+
+def holder_fault(seat: SeatHolder) -> str | None:
+    """Of who holds a seat."""
+    try:
+        check_seat("seat", seat.seat)
+    except ConfigError as error:
+        return str(error)
+    return _broker_fault("holder", seat.holder) or _number_fault("since", seat.since, 0, ID_MAX)
+
+
+def _number_fault(field: str, number: int, least: int, most: int) -> str | None:
+    return None if least <= number <= most else f"{field}={number}: must lie in {least}..{most}"
+
+
+def _broker_fault(field: str, broker: bytes) -> str | None:
+    return None if len(broker) == KEY_BYTES else f"{field} has {len(broker)} bytes; must be {KEY_BYTES}"
+
+
+def _count_fault(field: str, given: Sequence[object], most: int) -> str | None:
+    return None if len(given) <= most else f"{field}: {len(given)} of them; at most {most}"
+
+
+def _announce(head: Announce) -> str | None:
+    check_domain("domain", head.domain)
+    return card_fault(head.card) or _number_fault("version", head.version, 0, ID_MAX)
+
+
+def _directory(head: DomainDirectory) -> str | None:
+    check_domain("domain", head.domain)
+    fault = (
+        _number_fault("term", head.term, 0, EPOCH_MAX)
+        or _number_fault("version", head.version, 0, ID_MAX // 2)
+        or _broker_fault("landmark", head.landmark)
+        or _count_fault("agents", head.agents, AGENTS_PER_DOMAIN_MAX)
+        or _count_fault("seats", head.seats, SEATS_PER_DOMAIN_MAX)
+    )
+    faults = (*map(card_fault, head.agents), *map(holder_fault, head.seats))
+    return fault or next(filter(None, faults), None)
+
+
+def _link_report(head: LinkReport) -> str | None:
+    check_domain("domain", head.domain)
+    return _broker_fault("by", head.by) or _broker_fault("about", head.about)
+
+
+def _holdings(head: Holdings) -> str | None:
+    check_domain("domain", head.domain)
+    fault = (
+        _broker_fault("by", head.by)
+        or _number_fault("term", head.term, 0, EPOCH_MAX)
+        or _count_fault("groups", head.groups, HOLDINGS_AT_ONCE_MAX)
+    )
+    if fault is not None:
+        return fault
+    for held in head.groups:
+        check_name("groups.name", held.name)
+        fault = (
+            _broker_fault("groups.group", held.group)
+            or _number_fault("groups.epoch", held.epoch, 0, EPOCH_MAX)
+            or _count_fault("groups.members", held.members, GROUP_MEMBERS_MAX)
+            or next(filter(None, (_broker_fault("groups.members", m) for m in (held.owner, *held.members))), None)
+        )
+        if fault is not None:
+            return fault
+    return None
+
+
+def _measure(head: Measure) -> str | None:
+    check_domain("domain", head.domain)
+    return _count_fault("about", head.about, AGENTS_PER_DOMAIN_MAX)
+
+
+def _distances(head: Distances) -> str | None:
+    check_domain("domain", head.domain)
+    fault = _broker_fault("by", head.by) or _count_fault("trips", head.trips, AGENTS_PER_DOMAIN_MAX)
+    faults = (_broker_fault("trips", b) or _number_fault("trips", trip, 0, TRIP_MAX) for b, trip in head.trips)
+    return fault or next(filter(None, faults), None)
+
+
+_RULES: dict[type[Any], Callable[[Any], str | None]] = {
+    Announce: _announce,
+    DomainDirectory: _directory,
+    LinkReport: _link_report,
+    Holdings: _holdings,
+    Measure: _measure,
+    Distances: _distances,
+}

@@ -1,0 +1,266 @@
+"""The landmark of one domain: whoever owns the group of its agents. Who is there, who failed, who takes whose seat.
+
+It decides by writing: a landmark that was superseded cannot, so there are never two that decide (ADR 0002). It moves
+seats, which say who *should* hold what; who *may acknowledge* is decided in each group as ever, so a wrong guess about
+somebody's death costs work and never a message.
+
+Owns: the roll of the domain while we are its landmark, and what agents reported. Must not know: how groups move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from causeway.core.agents import choosing, rows
+from causeway.core.agents.failures import Failures
+from causeway.core.agents.holdings import HoldingsKnown
+from causeway.core.agents.tracer import AgentTracer
+from causeway.core.events import MembershipChanged, OwnershipGained
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    AgentCard,
+    Announce,
+    Distances,
+    DomainDirectory,
+    Holdings,
+    LinkReport,
+    Measure,
+    SeatHolder,
+    ToLandmark,
+)
+from causeway.core.ports import Groups, Links
+from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.store.base import Write
+from causeway.trace import Step
+from causeway.types import BrokerId, Duration, Instant, Key
+
+NOTABLE_PERCENT: Final = 10
+"""By so much a measured figure must have changed to be written down again."""
+
+
+class Landmark:
+    """One domain, while we are its landmark."""
+
+    def __init__(self, domain: str, group: Key, groups: Groups, links: Links, broker: str) -> None:
+        self.domain = domain
+        self._group = group
+        self._groups = groups
+        self._links = links
+        self._tracer = AgentTracer(broker, domain)
+        self.failures = Failures(links.me.id)
+        self.holdings = HoldingsKnown()
+        self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
+        self.term = 0
+        self.roll = rows.Roll()
+        """As decided; what is not on all copies yet may be lost again, and is told nobody."""
+        self._told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
+        self._pending: dict[int, DomainDirectory] = {}
+        """Operations on their way to the copies, and the directory that each makes."""
+
+    # Ownership -------------------------------------------------------------------------------------------------
+    def gain(self, turn: Turn, event: OwnershipGained) -> None:
+        """Go on where the last landmark was."""
+        self.term = event.config.epoch
+        self.roll = rows.read(event.rows)
+        self._pending.clear()
+        self._told = self._directory()
+        me = self._links.me
+        for broker, card in self.roll.agents.items():
+            if broker != me.id:
+                self._links.learn(card.peer)
+                self._links.pin(broker)
+                if not self._links.is_up(broker):
+                    self.failures.lost(broker, turn.now)
+        self._tracer.note(turn, Step.LANDMARK, me.name, number=self.term)
+        self._push(turn)
+
+    def on_committed(self, turn: Turn, ticket: int) -> None:
+        """A decision is on all copies: everybody may know."""
+        told = self._pending.pop(ticket, None)
+        if told is not None:
+            self._told = told
+            self._push(turn)
+
+    def _push(self, turn: Turn) -> None:
+        turn.tell(MembershipChanged())  # other agents may be voters now
+        for card in self._told.agents:
+            if not self.failures.has_failed(card.peer.id):
+                self._tell(turn, card)
+
+    def _tell(self, turn: Turn, card: AgentCard) -> None:
+        if card.peer.id != self._links.me.id:
+            self._links.send(turn, card.peer.id, self._told)
+
+    @property
+    def told(self) -> DomainDirectory:
+        """What everybody may know: for our own agent."""
+        return self._told
+
+    def _directory(self) -> DomainDirectory:
+        roll = self.roll
+        return DomainDirectory(
+            self.domain,
+            self.term,
+            roll.version,
+            self._links.me.id,
+            tuple(roll.agents.values()),
+            tuple(roll.seats.values()),
+        )
+
+    def _write(self, turn: Turn, writes: list[Write]) -> None:
+        """One operation, and with it a new version of the directory."""
+        position = self._groups.position(self._group)
+        self.roll.version += 1
+        writes.append(rows.version_row(self._group, position, self.roll.version))
+        ticket = self._groups.append(turn, self._group, writes, 1)
+        self._pending[ticket] = self._directory()
+
+    # What agents say -------------------------------------------------------------------------------------------
+    def arrived(self, turn: Turn, head: ToLandmark) -> None:
+        """We may write."""
+        match head:
+            case Announce():
+                self._on_announce(turn, head)
+            case LinkReport():
+                if head.by in self.roll.agents and head.about in self.roll.agents:
+                    if not head.up and self.failures.reported(head.about, head.by):
+                        self._note_link(turn, head.by, head.about)
+                    elif head.up:
+                        self.failures.withdrawn(head.about, head.by)
+            case Holdings():
+                if head.term == self.term:
+                    self.holdings.report(head)
+            case Distances():
+                for about, trip in head.trips:
+                    if head.by in self.roll.agents and about in self.roll.agents:
+                        self._trips[head.by, about] = trip
+        self.reconsider(turn)
+
+    def _note_link(self, turn: Turn, by: BrokerId, about: BrokerId) -> None:
+        names = {broker: card.peer.name for broker, card in self.roll.agents.items()}
+        self._tracer.note(turn, Step.LINK_FAILED, names[about], f"from {names[by]}")
+
+    def _on_announce(self, turn: Turn, head: Announce) -> None:
+        card, roll = head.card, self.roll
+        broker = card.peer.id
+        known = roll.agents.get(broker)
+        if known is None and len(roll.agents) >= AGENTS_PER_DOMAIN_MAX and not self._make_room(turn):
+            return
+        writes: list[Write] = []
+        position = self._groups.position(self._group)
+        if known is None or _differs(known, card):
+            roll.agents[broker] = card
+            writes.append(rows.agent_row(self._group, position, card))
+            if broker != self._links.me.id:
+                self._links.learn(card.peer)
+                self._links.pin(broker)
+                self._links.send(turn, broker, Measure(self.domain, tuple(roll.agents)[:SEATS_PER_DOMAIN_MAX]))
+        if not card.spare and card.peer.name not in roll.seats and len(roll.seats) < SEATS_PER_DOMAIN_MAX:
+            writes.append(self._seat(position, card.peer.name, card))
+        if writes:
+            self._write(turn, writes)
+        elif head.version < self._told.version:
+            self._tell(turn, card)
+
+    def _make_room(self, turn: Turn) -> bool:
+        """Forget who has been gone for longest and holds no seat."""
+        gone = [b for b in self.failures.gone() if b in self.roll.agents and not self.roll.seat_of(b)]
+        if not gone:
+            return False
+        del self.roll.agents[gone[0]]
+        self._write(turn, [rows.agent_gone(self._group, gone[0])])
+        return True
+
+    def _seat(self, position: int, seat: str, card: AgentCard) -> Write:
+        holder = self.roll.seats[seat] = SeatHolder(seat, card.peer.id, self.roll.version + 1)
+        return rows.seat_row(self._group, position, holder)
+
+    # Who is there ----------------------------------------------------------------------------------------------
+    def on_link(self, turn: Turn, broker: BrokerId, *, up: bool) -> None:
+        """Our own link to an agent came up or broke."""
+        card = self.roll.agents.get(broker)
+        if card is None:
+            return
+        if not up:
+            self.failures.lost(broker, turn.now)
+        elif self.failures.found(broker, turn.now):
+            self._tracer.note(turn, Step.BROKER_BACK, card.peer.name)
+            self._tell(turn, card)
+        turn.tell(MembershipChanged())
+        self.reconsider(turn)
+
+    def reconsider(self, turn: Turn) -> None:
+        """Give seats whose holders failed to spares, all at once."""
+        if not self._groups.serving(self._group):
+            return  # no majority of the agents is with us: `resume` looks again
+        roll = self.roll
+        others = sum(broker != self._links.me.id and self._links.is_up(broker) for broker in roll.agents)
+        for broker in self.failures.judge(turn.now, alone=not others):
+            if broker in roll.agents:
+                deaths = self.failures.deaths(broker, turn.now)
+                self._tracer.note(turn, Step.BROKER_FAILED, roll.agents[broker].peer.name, number=deaths)
+        empty = [seat.seat for seat in roll.seats.values() if self.failures.has_failed(seat.holder)]
+        spares = [
+            card
+            for broker, card in roll.agents.items()
+            if not roll.seat_of(broker) and self._lives(broker) and not self.failures.flaps(broker, turn.now)
+        ]
+        chosen = choosing.takers(empty, spares, self._round_trips) if empty and spares else {}
+        if not chosen:
+            return
+        position = self._groups.position(self._group)
+        writes = [self._seat(position, seat, card) for seat, card in chosen.items()]
+        for seat, card in chosen.items():
+            self._tracer.note(turn, Step.SEAT_TAKEN, card.peer.name, f"the seat of {seat}")
+        self._write(turn, writes)
+        self._refresh(turn, empty)
+
+    def _lives(self, broker: BrokerId) -> bool:
+        return self._links.is_up(broker) and not self.failures.has_failed(broker)
+
+    def _refresh(self, turn: Turn, seats: Sequence[str]) -> None:
+        """Only who worked with the failed brokers measures anew."""
+        failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
+        spares = tuple(broker for broker in self.roll.agents if not self.roll.seat_of(broker))
+        near = dict.fromkeys(by for broker in failed for by in self.failures.witnesses(broker))
+        for broker in near:
+            if broker != self._links.me.id and self._lives(broker):
+                self._links.send(turn, broker, Measure(self.domain, spares))
+
+    def _round_trips(self, spare: AgentCard, seat: str) -> list[Duration]:
+        """From a spare to the brokers that lost their link to the holder of a seat."""
+        holder = self.roll.seats[seat].holder
+        near = self.failures.witnesses(holder)
+        ways = [(spare.peer.id, by) for by in near] + [(by, spare.peer.id) for by in near]
+        return [self._trips[way] for way in ways if way in self._trips]
+
+    # Questions -------------------------------------------------------------------------------------------------
+    def voters(self) -> list[AgentCard]:
+        """Who should hold the directory, the best landmark first."""
+        living = [card for broker, card in self.roll.agents.items() if self._lives(broker)]
+        return choosing.voters(living, self._links.me.id)
+
+    def next_deadline(self) -> Instant | None:
+        return self.failures.next_look() if self._groups.serving(self._group) else None
+
+    def statistics(self, now: Instant) -> dict[str, object]:
+        """What only the landmark knows."""
+        names = {broker: card.peer.name for broker, card in self.roll.agents.items()}
+        failed = self.failures.failed()
+        return {
+            "failed": sorted(names[broker] for broker in failed if broker in names),
+            "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
+            "groups": self.holdings.count,
+            "lost": self.holdings.lost(failed),
+        }
+
+
+def _differs(known: AgentCard, card: AgentCard) -> bool:
+    """Whether what an agent says is news."""
+    if msgspec.structs.replace(known, capacity=0, fitness=0) != msgspec.structs.replace(card, capacity=0, fitness=0):
+        return True
+    pairs = ((known.capacity, card.capacity), (known.fitness, card.fitness))
+    return any(100 * abs(was - now) >= NOTABLE_PERCENT * max(was, now, 1) for was, now in pairs if was != now)

@@ -1,0 +1,74 @@
+"""Rows of a domain's group: what every voter holds, so that a new landmark acts at once.
+
+b"a" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from causeway.core.agents.faults import card_fault, holder_fault
+from causeway.core.messages import AgentCard, SeatHolder
+from causeway.limits import ID_MAX
+from causeway.store.base import Delete, Put, Row, Write
+from causeway.types import BrokerId, Key
+
+_AGENT, _SEAT, _VERSION = b"g", b"s", b"v"
+_encode = msgspec.msgpack.encode
+
+
+@dataclass(slots=True)
+class Roll:
+    """A domain's agents and seats."""
+
+    agents: dict[BrokerId, AgentCard] = field(default_factory=dict)
+    seats: dict[str, SeatHolder] = field(default_factory=dict)
+    version: int = 0
+
+    def seat_of(self, broker: BrokerId) -> list[str]:
+        """Seats that a broker holds."""
+        return [seat.seat for seat in self.seats.values() if seat.holder == broker]
+
+
+def read(rows: Iterable[Row]) -> Roll:
+    """The roll as its rows say; what a broken broker wrote is left out."""
+    found = Roll()
+    for row in rows:
+        try:
+            if row.key[:1] == _AGENT:
+                card = msgspec.msgpack.decode(row.value, type=AgentCard)
+                if card_fault(card) is None:
+                    found.agents[card.peer.id] = card
+            elif row.key[:1] == _SEAT:
+                seat = msgspec.msgpack.decode(row.value, type=SeatHolder)
+                if holder_fault(seat) is None:
+                    found.seats[seat.seat] = seat
+            elif row.key == _VERSION:
+                version = msgspec.msgpack.decode(row.value, type=int)
+                found.version = version if 0 <= version <= ID_MAX // 2 else 0
+        except (msgspec.MsgspecError, UnicodeError):
+            continue
+    return found
+
+
+def agent_row(group: Key, position: int, card: AgentCard) -> Write:
+    """What one agent says of itself."""
+    return Put(group, _AGENT + card.peer.id, position, _encode(card))
+
+
+def agent_gone(group: Key, broker: BrokerId) -> Write:
+    """An agent that is remembered no longer."""
+    return Delete(group, _AGENT + broker)
+
+
+def seat_row(group: Key, position: int, seat: SeatHolder) -> Write:
+    """Who holds a seat."""
+    return Put(group, _SEAT + seat.seat.encode(), position, _encode(seat))
+
+
+def version_row(group: Key, position: int, version: int) -> Write:
+    """Which directory the others make up."""
+    return Put(group, _VERSION, position, _encode(version))

@@ -1,0 +1,106 @@
+"""The management plane: what agents and the landmark of a domain tell each other. Tags 140 to 159.
+
+The landmark of a domain is the owner of the group `causeway/agents/DOMAIN`, its term the group's epoch (ADR 0015). What
+agents say is posted to that group, so it finds whoever is landmark now; what the landmark says goes to brokers.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from causeway.types import BrokerId, Duration, Key, Peer
+
+
+class AgentCard(msgspec.Struct, frozen=True, array_like=True):
+    """What a broker says of itself to its domain."""
+
+    peer: Peer
+    spare: bool
+    """It was started to hold no seat until one is empty."""
+    capability: int
+    """What it can compute, 1000 is usual: who is most capable is landmark."""
+    capacity: int
+    """Messages a second that it sustains; 0 while it has not measured."""
+    fitness: int
+    """How well its machine meets the needs of a broker, in thousandths: the fittest spare takes an empty seat."""
+
+
+class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
+    """Who holds a seat of the domain."""
+
+    seat: str
+    """The broker it belongs to."""
+    holder: BrokerId
+    since: int
+    """Version of the directory that said so first."""
+
+
+class Announce(msgspec.Struct, frozen=True, array_like=True, tag=140):
+    """An agent to its landmark: I am here. Repeated until the directory says so, on a change, and slowly for ever."""
+
+    domain: str
+    card: AgentCard
+    version: int
+    """Of the directory that it holds: the landmark answers when it has a later one."""
+
+
+class DomainDirectory(msgspec.Struct, frozen=True, array_like=True, tag=141):
+    """The landmark to its agents: who is there, and who holds which seat."""
+
+    domain: str
+    term: int
+    version: int
+    landmark: BrokerId
+    agents: tuple[AgentCard, ...]
+    seats: tuple[SeatHolder, ...]
+
+
+class LinkReport(msgspec.Struct, frozen=True, array_like=True, tag=142):
+    """An agent to its landmark: my link to a fellow is down, or up again."""
+
+    domain: str
+    by: BrokerId
+    about: BrokerId
+    up: bool
+
+
+class Holding(msgspec.Struct, frozen=True, array_like=True):
+    """A group and who holds it, as its owner reports."""
+
+    group: Key
+    name: str
+    epoch: int
+    owner: BrokerId
+    members: tuple[BrokerId, ...]
+    """None when it has ended."""
+
+
+class Holdings(msgspec.Struct, frozen=True, array_like=True, tag=143):
+    """An agent to its landmark: groups of mine that changed; queues, subscriptions and items alike."""
+
+    domain: str
+    by: BrokerId
+    term: int
+    """Of the landmark they are meant for."""
+    groups: tuple[Holding, ...]
+
+
+class Measure(msgspec.Struct, frozen=True, array_like=True, tag=144):
+    """The landmark to an agent: how far is it from you to these?"""
+
+    domain: str
+    about: tuple[BrokerId, ...]
+
+
+class Distances(msgspec.Struct, frozen=True, array_like=True, tag=145):
+    """An agent to its landmark: round trips that it has measured."""
+
+    domain: str
+    by: BrokerId
+    trips: tuple[tuple[BrokerId, Duration], ...]
+
+
+AgentMessage = DomainDirectory | Measure
+"""From the landmark to a broker."""
+ToLandmark = Announce | LinkReport | Holdings | Distances
+"""Posted to the domain's group."""
