@@ -18,7 +18,7 @@ from causeway.core.events import OwnershipGained
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Enter, Entered, Member, Message, Outdated, Resolve, Resolved
+from causeway.core.messages import Config, Enter, Entered, Leave, Member, Message, Outdated, Resolve, Resolved
 from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
 from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
@@ -94,10 +94,27 @@ class Directory:
             self._questions[key] = Question(name, candidates or (), candidates is None)
             self._ask(turn, key)
 
+    def leave(self, turn: Turn) -> None:
+        """We go for good: nothing is to be born with us.
+
+        Others may have named us before they heard of it. Until they have, or take us for dead, we stay to be asked.
+        """
+        r = self._r
+        r.deadlines.set(("linger", ROOT), turn.now + r.settings.silence)
+        if self.root is not None and self.root.owner != r.me.id:
+            r.send(turn, self.root.owner, Leave())
+
+    @property
+    def lingering(self) -> bool:
+        """Whether a group may still be born with us although we are leaving."""
+        return ("linger", ROOT) in self._r.deadlines
+
     def _ask(self, turn: Turn, key: Key) -> None:
         question = self._questions[key]
         question.tries += 1
         r = self._r
+        if question.tries > 1 and not question.existing:
+            question.candidates = r.closest(key)  # who was asked for first may have left since
         wait = r.settings.retry * min(question.tries, 8)
         r.deadlines.set(("resolve", key), turn.now + wait)
         target = self._target(question.tries)
@@ -217,6 +234,7 @@ class Directory:
     def _on_resolve(self, turn: Turn, peer: Peer, head: Resolve) -> None:
         if not self._answering(turn, peer):
             return
+        me = self._r.me.id
         entry = self._entries.get(head.group)
         waiting = self._by_key.get(head.group)
         if waiting is not None:
@@ -231,7 +249,9 @@ class Directory:
                 # Nothing is written, but who was superseded must not say that something does not exist.
                 self._enter(turn, head.group, None, (peer.id, Resolved(head.group, None, Code.NO_MAILBOX)))
             return
-        if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
+        # The asker may not have heard yet that one of them is leaving.
+        able = [p for p in head.candidates if p.id not in self._r.parting and (p.id != me or not self._r.leaving)]
+        if not able or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again
         mailboxes = len(self._entries) - len(self._own)
         if mailboxes >= self._r.settings.mailboxes_max and not head.name.startswith(RESERVED_PREFIX):
@@ -239,7 +259,7 @@ class Directory:
             return
         seq = self._root.position(ROOT)
         epoch = (seq + 1) * EPOCHS_PER_BIRTH
-        members = tuple(Member(p, p.store) for p in head.candidates)
+        members = tuple(Member(p, p.store) for p in able)
         config = Config(head.name, epoch, members[0].peer.id, members, (), epoch)
         self._enter(turn, head.group, config, (peer.id, Resolved(head.group, config)))
 

@@ -144,9 +144,7 @@ class Groups:
 
     def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
         """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
-        closest = self._r.ring.replica_group(group, self._r.settings.copies) if birth else []
-        candidates = tuple(p for p in closest if p.id not in self._r.suspected)
-        self.directory.resolve(turn, group, name, candidates if birth else None)
+        self.directory.resolve(turn, group, name, self._r.closest(group) if birth else None)
 
     def wake(self, turn: Turn, group: Key) -> None:
         """Traffic for a group reached us as one of its members although its owner is another: is that one alive?"""
@@ -176,6 +174,7 @@ class Groups:
         for group in self._r.groups.values():
             if group.config.owner != self._r.me.id:
                 self._r.send(turn, group.config.owner, Leave())
+        self.directory.leave(turn)
         self.on_membership_changed(turn)
 
     def on_parting(self, turn: Turn, peer: Peer) -> None:
@@ -186,8 +185,9 @@ class Groups:
 
     @property
     def empty(self) -> bool:
-        """Whether no group depends on us (any more): not as a member, nor for what a new owner has yet to hear."""
-        return not self._r.groups
+        """Whether no group depends on us (any more): not as a member, nor for what a new owner has yet to hear, nor
+        because it was born with us and we have not heard of it."""
+        return not self._r.groups and not self.directory.lingering
 
     def fellows(self) -> list[Peer]:
         """Brokers that share a group with us."""
@@ -273,6 +273,7 @@ class Groups:
 
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected.pop(peer.id, None)
+        self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:
                 self._membership.lost_storage(group, peer)
@@ -284,7 +285,6 @@ class Groups:
 
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected[peer.id] = None
-        self._r.parting.pop(peer.id, None)
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:
                 self._r.touch(group.key)
@@ -305,7 +305,7 @@ class Groups:
         """Fire what is due."""
         for what, raw in self._r.deadlines.pop_due(turn.now):
             key = Key(raw)
-            if what in ("enter", "resolve"):
+            if what in ("enter", "resolve", "linger"):
                 self.directory.on_deadline(turn, what, key)
                 continue
             group = self._r.groups.get(key)

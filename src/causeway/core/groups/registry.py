@@ -55,7 +55,7 @@ class Registry:
         self.deadlines: Deadlines[Timer] = Deadlines(alarm)
         self.touched: dict[Key, None] = {}
         self.parting: dict[BrokerId, None] = {}
-        """Brokers that are leaving: alive, still members here and there, wanted nowhere."""
+        """Brokers that are leaving, perhaps still members here and there, or have left: wanted nowhere."""
         self.leaving = False
         self.heirs: list[Peer] = []
         """When leaving: our neighbours on the ring at that moment, who take our groups."""
@@ -137,20 +137,29 @@ class Registry:
         count = self.settings.root_copies if group.key == ROOT else self.settings.copies
         wanted: dict[BrokerId, Peer] = {}
         if group.key == ROOT:
-            stay = [m.peer for m in group.config.members if m.peer.id not in group.gone]
-            wanted = {p.id: p for p in stay if self._eligible(p)}
-        if self.leaving:
-            candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
-            if not any(map(self._eligible, candidates)):  # they are gone as well: then whoever holds it already
-                candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
-        else:
-            candidates = self.ring.replica_group(group.key, count + 1)
+            stay = [m.peer for m in group.config.members if m.peer.id not in group.gone and self.is_eligible(m.peer)]
+            stay.sort(key=lambda p: p.id != group.config.owner)  # if there are too many, the owner is not the one to go
+            wanted = {p.id: p for p in stay[:count]}
+        candidates = self._near(group.key, count)
+        if self.leaving and not any(map(self.is_eligible, candidates)):
+            # They are gone as well: then whoever holds it already.
+            candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
         for peer in candidates:
-            if len(wanted) < count and self._eligible(peer):
+            if len(wanted) < count and self.is_eligible(peer):
                 wanted.setdefault(peer.id, peer)
         return list(wanted.values())
 
-    def _eligible(self, peer: Peer) -> bool:
+    def closest(self, key: Key) -> tuple[Peer, ...]:
+        """Who should hold a mailbox that is to be born, the closest first."""
+        return tuple(filter(self.is_eligible, self._near(key, self.settings.copies)))[: self.settings.copies]
+
+    def _near(self, key: Key, count: int) -> list[Peer]:
+        if self.leaving:
+            return sorted(self.heirs, key=lambda p: _distance(p.id, key))
+        return self.ring.replica_group(key, count + 1)
+
+    def is_eligible(self, peer: Peer) -> bool:
+        """Whether a broker may come into a group, as far as we can see: it lives, and is not leaving."""
         if peer.id in self.suspected or peer.id in self.parting:
             return False
         return not (self.leaving and peer.id == self.me.id)

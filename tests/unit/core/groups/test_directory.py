@@ -16,6 +16,7 @@ from causeway.core.messages import (
     Enter,
     Entered,
     Installed,
+    Leave,
     Member,
     Outdated,
     Resolve,
@@ -27,6 +28,7 @@ from causeway.types import Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, config, members_of
 
 RETRY = BrokerConfig(name="x").retry
+SILENCE = BrokerConfig(name="x").silence
 
 
 def root(*peers: Peer, epoch: int = 1) -> Config:
@@ -102,6 +104,15 @@ def test_question_without_candidates_begins_nothing() -> None:
     bench = directory()
     bench.feed(C, Resolve(KEY, "orders", ()))
     assert not bench.writing
+
+
+def test_group_is_not_born_with_a_broker_that_is_leaving_or_has_left() -> None:
+    bench = directory()
+    bench.turn(lambda turn: bench.groups.on_parting(turn, C))
+    bench.down(C)
+    bench.feed(D, Resolve(KEY, "orders", (C,)))
+    assert not bench.writing, "the asker hears of it, and asks again with others"
+    assert members_of(born(bench, D)) == ["d"]
 
 
 def test_entries_survive_a_restart_of_the_roots_owner() -> None:
@@ -260,6 +271,36 @@ def test_asker_offers_the_living_brokers_the_ring_wants() -> None:
     bench.down(C)
     bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
     assert bench.said(Resolve, to=A) == [Resolve(KEY, "orders", (D, B))]
+
+
+def test_asker_offers_others_when_one_has_left_since() -> None:
+    bench = Bench(D, ring=(D, C, B), copies=2)
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    bench.turn(lambda turn: bench.groups.on_parting(turn, C))
+    bench.pass_time(2 * RETRY)
+    assert [question.candidates for question in bench.said(Resolve)[:2]] == [(D, C), (D, B)]
+
+
+def test_broker_that_leaves_stays_until_nobody_begins_a_group_with_it_any_more() -> None:
+    bench = Bench(D, ring=(D, C))
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.leave(turn, (A, B, C)))
+    assert bench.said(Leave, to=A), "the root's owner is to know"
+    assert not bench.groups.empty
+    bench.feed(C, Chosen(KEY, config(C, D)))
+    bench.settle()
+    bench.pass_time(SILENCE)
+    assert not bench.groups.empty, "it was born before we left: others must hold it first"
+
+
+def test_broker_that_leaves_goes_when_nothing_was_born_with_it() -> None:
+    bench = Bench(D, ring=(D, C))
+    bench.turn(lambda turn: bench.groups.leave(turn, (A, B, C)))
+    bench.pass_time(SILENCE - 1)
+    assert not bench.groups.empty
+    bench.pass_time(1)
+    assert bench.groups.empty
 
 
 def test_asker_learns_the_answer_and_stops_asking() -> None:

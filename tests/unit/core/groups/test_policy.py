@@ -249,6 +249,7 @@ def test_leaving_owner_brings_its_heirs_in_and_then_hands_over_to_the_closest() 
     assert (last.owner, members_of(last), last.incomplete) == (B.id, ["b", "c", "d"], ())
     assert not bench.groups.empty, "its new owner may not have heard of it"
     bench.feed(B, Chosen(KEY, last, 1))
+    bench.pass_time(SETTINGS.silence)
     assert bench.groups.empty
 
 
