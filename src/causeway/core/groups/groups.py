@@ -305,7 +305,7 @@ class Groups:
         """Fire what is due."""
         for what, raw in self._r.deadlines.pop_due(turn.now):
             key = Key(raw)
-            if what in ("enter", "resolve", "linger"):
+            if what in ("enter", "resolve"):
                 self.directory.on_deadline(turn, what, key)
                 continue
             group = self._r.groups.get(key)
