@@ -19,6 +19,7 @@ from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.box import Box
+from causeway.core.mail.contents import Contents
 from causeway.core.mail.mailbox import StoredBatch
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
@@ -94,6 +95,17 @@ def test_double_delivery_is_caught_when_the_client_forgets_what_it_accepted(monk
     monkeypatch.setattr(MailReaders, "_sift", everything)
     verdict = hunt(workloads=["transactional"], resets=200.0)
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "ExactlyOnce"), verdict.failure_line()
+
+
+def test_double_delivery_is_caught_when_the_owner_of_a_shared_mailbox_forgets_settlements(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forget(self: Contents, spans: object, mask: int, tally: object) -> None:
+        """Confirmed, and not carried out."""
+
+    monkeypatch.setattr(Contents, "settle", forget)
+    verdict = hunt("Handing", workloads=["queue"], client_crashes=30.0, credit=4)
+    assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Handing"), verdict.failure_line()
 
 
 def test_disorder_is_caught_when_the_owner_takes_batches_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ The swarm finds what nobody thought of; these say what everybody should be able 
 
 from __future__ import annotations
 
-from causeway.sim.application import Application
+from causeway.sim.application import Application, DeedEnd
 from causeway.sim.cluster import Broker
 from causeway.sim.faults import options_calm
 from causeway.sim.held import Held
@@ -276,3 +276,36 @@ def test_founder_that_lost_its_storage_and_is_told_to_found_comes_back_into_its_
     assert len({machine.statistics()["cluster"] for machine in machines if machine is not None}) == 1
     assert len(letters) == 40
     assert stage.arrived == letters
+
+
+def test_late_delivery_to_a_reader_that_was_cut_off_can_not_be_settled_in_a_transaction() -> None:
+    stage = Stage()
+    stage.panel.share(stage.mailbox("queue"))
+    sender, near, far = stage.join("sender"), stage.join("near"), stage.join("far")
+    late: list[Held] = []
+    ends: list[DeedEnd] = []
+    near.on_letter, far.on_letter = stage._read, late.append
+    far.on_decided = lambda _, end: ends.append(end)
+    for reader in (near, far):
+        reader.read("queue", 64)
+        stage._pass(SECOND)
+    owner = stage.owner_of("queue")
+    stage.world.network.cut(owner.process, far.process)
+    letters = stage.write(sender, "queue", 8)
+    stage._pass(SECOND // 2)
+    assert 0 < len(stage.arrived) < len(letters)
+    stage.cluster.crash(owner, noticed=True)
+    stage._pass(SECOND)
+    assert sorted(stage.arrived) == letters  # what had been handed out to the other one too
+    assert not late
+    stage.mend()
+    stage._pass(SECOND)
+    assert late
+    for number, held in enumerate(late):
+        far.commit(number, ["elsewhere"], [held], 100)
+    stage._pass(2 * SECOND)
+    assert ends == [DeedEnd.ABORTED] * len(late)
+    stage.cluster.start(owner)
+    for held in late:
+        far.give_back(held)
+    stage.rest()

@@ -91,7 +91,7 @@ class Application:
         self._looks: dict[BrowseInquiry, tuple[Viewing, list[Letter]]] = {}
         """Pages asked for: what for, and what the pages before showed."""
         self._confirming: dict[SentBatch, list[Letter]] = {}
-        self._settling: dict[tuple[int, int], tuple[str, Letter]] = {}
+        self._settling: dict[tuple[int, int], Held] = {}
         """Settled and not confirmed, by consumer and mailbox number."""
         self._said: dict[tuple[int, int], None] = {}
         """Those of them the session has taken note of."""
@@ -244,7 +244,7 @@ class Application:
         self.panel.settled(held.mailbox, self.reader, held.letter)
         self._accepted[(held.consumer.number, held.number)] = held.letter
         if not held.lot.stale and held.number < VOLATILE_FROM:
-            self._settling[(held.consumer.number, held.number)] = (held.mailbox, held.letter)
+            self._settling[(held.consumer.number, held.number)] = held
         self.process.poke()
 
     def told_broker(self, settle: Settle) -> None:
@@ -382,7 +382,7 @@ class Application:
         self.panel.decided(transaction, committed=committed)
         if committed:
             for held in settles:
-                self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter)
+                self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter, held.place)
         if self.on_decided is not None:
             self.on_decided(transaction, DEED_ENDS[committed])
 
@@ -392,6 +392,6 @@ class Application:
                 self._said[place] = None
             elif place in self._said:
                 del self._said[place]
-                mailbox, letter = self._settling.pop(place)
+                held = self._settling.pop(place)
                 if place[1] not in self._consumers[place[0]].dead:
-                    self.panel.settlement_confirmed(mailbox, self.reader, letter)
+                    self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter, held.place)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from causeway.client.lots import Lot
 from causeway.client.reader import MailReader
+from causeway.sim.checkers.handing import Place
 from causeway.sim.letters import Letter
 
 if TYPE_CHECKING:
@@ -30,3 +31,9 @@ class Held:
     def number(self) -> int:
         """Its number in the mailbox."""
         return self.lot.seq + self.index
+
+    @property
+    def place(self) -> Place:
+        """What frames call it."""
+        lot = self.lot
+        return lot.mailbox, lot.source, lot.incarnation, lot.stream, lot.first + self.index

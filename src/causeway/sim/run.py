@@ -13,7 +13,7 @@ from collections.abc import Callable
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.core.mail.deadletters import dead_letter_name
-from causeway.core.messages import Message, Settle
+from causeway.core.messages import Deliver, Message, Settle
 from causeway.core.node import Node
 from causeway.sim.application import Application, MakeSession
 from causeway.sim.checkers.base import Wrong
@@ -73,7 +73,7 @@ class SimRun:
         self.workloads: list[Workload] = []
         self.mailboxes: list[str] = []
         self._stores: dict[str, RottingStore] = {}
-        for kind in SingleOwner.kinds:
+        for kind in (*SingleOwner.kinds, Deliver):
             self.world.watch(kind, self._watch)
         self.world.watch(Settle, self._watch_settle)
 

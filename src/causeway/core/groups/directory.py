@@ -2,6 +2,7 @@
 
 One group, the root, linearises births; so no two sides of a partition can each begin a group for the same name.
 Any broker can ask; only the root's owner answers. Entries are rows of the root group: b"e" + key -> Config.
+Who leaves asks last of all whether a group was born with it that it has not heard of.
 
 Owns: asking and answering. Must not know: how the root group replicates (it is a group like the others).
 """
@@ -16,18 +17,21 @@ import msgspec
 
 from causeway.core.events import OwnershipGained
 from causeway.core.groups.registry import ROOT, Registry
-from causeway.core.groups.state import Group
+from causeway.core.groups.state import Group, member_of
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Enter, Entered, Member, Message, Outdated, Resolve, Resolved
+from causeway.core.messages import Chosen, Config, Enter, Entered, Leave, Member, Message, Outdated, Resolve, Resolved
 from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
 from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
 from causeway.names import RESERVED_PREFIX
 from causeway.store.base import Delete, Put, Write
-from causeway.types import BrokerId, Key, Peer
+from causeway.types import BrokerId, Key, Peer, key_of
 
 EPOCHS_PER_BIRTH = 1024
 """A reborn group starts above every epoch its former life can have reached unreported."""
+
+LEAVING = RESERVED_PREFIX + "leaving/"
+"""Who asks for this name with its own id wants to know whether a group was born with it that it has not heard of."""
 
 _encode = msgspec.msgpack.encode
 _config_decoder = msgspec.msgpack.Decoder(Config)
@@ -71,6 +75,7 @@ class Directory:
         self.answers: list[tuple[Key, Config | None, int]] = []
         """Resolutions for this broker's own questions, drained by the node: None and why there is none, or for now."""
         self._questions: dict[Key, Question] = {}
+        self._farewell = LEAVING + registry.me.id.hex()
         self._reports: dict[Key, Enter] = {}
         self._entries: dict[Key, Config] = {}
         self._own: dict[Key, None] = {}
@@ -94,10 +99,29 @@ class Directory:
             self._questions[key] = Question(name, candidates or (), candidates is None)
             self._ask(turn, key)
 
+    def leave(self, turn: Turn) -> None:
+        """We go for good, but not before the directory says that no group was born with us that we have not heard of:
+        it could never change again if too many of its first members were gone."""
+        self._questions[key_of(self._farewell)] = Question(self._farewell, (), True)
+        if self.root is not None and self.root.owner != self._r.me.id:
+            self._r.send(turn, self.root.owner, Leave())
+        self._ask(turn, key_of(self._farewell))
+
+    @property
+    def lingering(self) -> bool:
+        """Whether a group may have been born with us although we are leaving."""
+        return key_of(self._farewell) in self._questions
+
     def _ask(self, turn: Turn, key: Key) -> None:
         question = self._questions[key]
         question.tries += 1
         r = self._r
+        if question.name == self._farewell and r.groups:
+            question.tries = 0
+            r.deadlines.set(("resolve", key), turn.now + r.settings.retry)
+            return  # first those that we do know of
+        if question.tries > 1 and not question.existing:
+            question.candidates = r.founders(key, question.name) or ()  # who was asked first may have left since
         wait = r.settings.retry * min(question.tries, 8)
         r.deadlines.set(("resolve", key), turn.now + wait)
         target = self._target(question.tries)
@@ -107,11 +131,14 @@ class Directory:
             self.answers.append((key, None, Code.NO_DIRECTORY))
 
     def _target(self, tries: int) -> BrokerId | None:
-        """The root's owner; when it does not answer, its members in turn (they know a newer epoch, or soon will)."""
+        """The root's owner; when it does not answer, its members in turn (they know a newer epoch, or soon will).
+
+        Now and then the owner even if we take it for dead: who has left the ring does not hear that somebody is back.
+        """
         if self.root is None:
             return None
         members = [m.peer.id for m in self.root.members if m.peer.id not in self._r.suspected]
-        if self.root.owner in members and tries % 3 == 1:
+        if tries % 3 == 1 and (self.root.owner in members or tries > 3):
             return self.root.owner
         return members[tries % len(members)] if members else None
 
@@ -228,6 +255,9 @@ class Directory:
     def _on_resolve(self, turn: Turn, peer: Peer, head: Resolve) -> None:
         if not self._answering(turn, peer):
             return
+        me = self._r.me.id
+        if head.name.startswith(LEAVING) and self._was_born_with(turn, peer):
+            return  # it asks again
         entry = self._entries.get(head.group)
         waiting = self._by_key.get(head.group)
         if waiting is not None:
@@ -242,7 +272,9 @@ class Directory:
                 # Nothing is written, but who was superseded must not say that something does not exist.
                 self._enter(turn, head.group, None, (peer.id, Resolved(head.group, None, Code.NO_MAILBOX)))
             return
-        if not head.candidates or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
+        # The asker may not have heard yet that one of them is leaving.
+        able = [p for p in head.candidates if p.id not in self._r.parting and (p.id != me or not self._r.leaving)]
+        if not able or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
             return  # the asker tries again
         mailboxes = len(self._entries) - len(self._own)
         if mailboxes >= self._r.settings.mailboxes_max and not head.name.startswith(RESERVED_PREFIX):
@@ -250,9 +282,23 @@ class Directory:
             return
         seq = self._root.position(ROOT)
         epoch = (seq + 1) * EPOCHS_PER_BIRTH
-        members = tuple(Member(p, p.store) for p in head.candidates)
+        members = tuple(Member(p, p.store) for p in able)
         config = Config(head.name, epoch, members[0].peer.id, members, (), epoch)
         self._enter(turn, head.group, config, (peer.id, Resolved(head.group, config)))
+
+    def _was_born_with(self, turn: Turn, peer: Peer) -> bool:
+        """Whether groups that never changed count on a broker that is leaving; it is told of them."""
+        if peer.id != self._r.me.id:
+            self._r.parting[peer.id] = None
+        found = [
+            (key, config)
+            for key, config in self._entries.items()
+            if config.epoch == config.born and member_of(config, peer.id) is not None
+        ]
+        for key, config in found:
+            if key not in self._by_key:
+                self._r.send(turn, peer.id, Chosen(key, config))
+        return bool(found)
 
     def _on_enter(self, turn: Turn, peer: Peer, head: Enter) -> None:
         if not self._answering(turn, peer):

@@ -138,10 +138,7 @@ class Groups:
 
     def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
         """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
-        placed = self._r.placed(name) if birth else []
-        closest = self._r.ring.replica_group(group, self._r.settings.copies) if placed is None else placed
-        candidates = tuple(p for p in closest if p.id not in self._r.suspected)
-        self.directory.resolve(turn, group, name, candidates if birth and placed != [] else None)
+        self.directory.resolve(turn, group, name, self._r.founders(group, name) if birth else None)
 
     def place_by(self, placed: Callable[[str], list[Peer] | None]) -> None:
         """Let a policy say who should hold groups of some names, the owner first."""
@@ -175,6 +172,7 @@ class Groups:
         for group in self._r.groups.values():
             if group.config.owner != self._r.me.id:
                 self._r.send(turn, group.config.owner, Leave())
+        self.directory.leave(turn)
         self.on_membership_changed(turn)
 
     def on_parting(self, turn: Turn, peer: Peer) -> None:
@@ -185,8 +183,9 @@ class Groups:
 
     @property
     def empty(self) -> bool:
-        """Whether no group depends on us (any more): not as a member, nor for what a new owner has yet to hear."""
-        return not self._r.groups
+        """Whether no group depends on us (any more): not as a member, nor for what a new owner has yet to hear, nor
+        because it was born with us and we have not heard of it."""
+        return not self._r.groups and not self.directory.lingering
 
     def fellows(self) -> list[Peer]:
         """Brokers that share a group with us."""
@@ -272,6 +271,7 @@ class Groups:
 
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected.pop(peer.id, None)
+        self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:
                 self._membership.lost_storage(group, peer)
@@ -283,7 +283,6 @@ class Groups:
 
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected[peer.id] = None
-        self._r.parting.pop(peer.id, None)
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:
                 self._r.touch(group.key)

@@ -36,9 +36,12 @@ class Membership:
         """The group of a Prepare, brought to its epoch; None (answered) when we are not the member it means."""
         r = self._r
         mine = member_of(head.config, r.me.id)
-        if r.has_ended(head.group, head.config):
-            r.send(turn, peer.id, Outdated(head.group, r.ended[head.group]))  # it was away when that was decided
         if mine is None or r.has_left(head.group, head.config):
+            # It was away when the group went on, or ended; perhaps nobody it knows is a member any more.
+            ended = r.has_ended(head.group, head.config)
+            later = r.ended[head.group] if ended else r.learned.get(head.group)
+            if later is not None and (later.born, later.epoch) > (head.config.born, head.config.epoch):
+                r.send(turn, peer.id, Outdated(head.group, later))
             return None
         group = r.groups.get(head.group)
         if group is not None and group.config.epoch > head.config.epoch:

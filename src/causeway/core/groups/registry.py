@@ -57,7 +57,7 @@ class Registry:
         self.placed: Callable[[str], list[Peer] | None] = _by_the_ring
         """Who should hold a group by its name, the owner first; None: the ring says."""
         self.parting: dict[BrokerId, None] = {}
-        """Brokers that are leaving: alive, still members here and there, wanted nowhere."""
+        """Brokers that are leaving, perhaps still members here and there, or have left: wanted nowhere."""
         self.leaving = False
         self.heirs: list[Peer] = []
         """When leaving: our neighbours on the ring at that moment, who take our groups."""
@@ -143,19 +143,32 @@ class Registry:
         stay = placed or []
         if group.key == ROOT:
             stay = [m.peer for m in group.config.members if m.peer.id not in group.gone]
-        wanted = {p.id: p for p in stay if self._eligible(p)}
-        if self.leaving:
-            candidates = sorted(self.heirs, key=lambda p: _distance(p.id, group.key))
-            if not any(map(self._eligible, candidates)):  # they are gone as well: then whoever holds it already
-                candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
-        else:
-            candidates = self.ring.replica_group(group.key, count + 1)
+            stay.sort(key=lambda p: p.id != group.config.owner)  # if there are too many, the owner is not the one to go
+        stay = list(filter(self.is_eligible, stay))
+        wanted = {p.id: p for p in (stay[:count] if placed is None else stay)}
+        candidates = self._near(group.key, count)
+        if self.leaving and not any(map(self.is_eligible, candidates)):
+            # They are gone as well: then whoever holds it already.
+            candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
         for peer in candidates:
-            if len(wanted) < count and self._eligible(peer):
+            if len(wanted) < count and self.is_eligible(peer):
                 wanted.setdefault(peer.id, peer)
         return list(wanted.values())
 
-    def _eligible(self, peer: Peer) -> bool:
+    def founders(self, key: Key, name: str) -> tuple[Peer, ...] | None:
+        """Who should hold a group that is to be born, its owner first; None when it is not ours to begin."""
+        placed = self.placed(name)
+        if placed == []:
+            return None
+        return tuple(filter(self.is_eligible, placed or self._near(key, self.settings.copies)))[: self.settings.copies]
+
+    def _near(self, key: Key, count: int) -> list[Peer]:
+        if self.leaving:
+            return sorted(self.heirs, key=lambda p: _distance(p.id, key))
+        return self.ring.replica_group(key, count + 1)
+
+    def is_eligible(self, peer: Peer) -> bool:
+        """Whether a broker may come into a group, as far as we can see: it lives, and is not leaving."""
         if peer.id in self.suspected or peer.id in self.parting:
             return False
         return not (self.leaving and peer.id == self.me.id)

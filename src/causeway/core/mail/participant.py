@@ -105,13 +105,13 @@ class Participant:
                     at = max(at, start)
                     if piece.state == LOCKED:
                         return Code.ABORTED, f"message {at} is locked by another transaction"
-                    return self._gone(at, "is settled already")
+                    return self._gone(at, "is settled already; give it back")
                 at = stop
         if at > last:
             return None
         if self._contents.backlog.is_open and at >= self._contents.backlog.start and last < VOLATILE_FROM:
             return Code.NOT_READY, f"message {at} is not in memory yet"
-        return self._gone(at, "is not in this mailbox")
+        return self._gone(at, "is not in this mailbox: somebody else settled it, or it comes again; give it back")
 
     def _gone(self, number: int, why: str) -> tuple[Code, str]:
         """Of a message that cannot be locked: it is a dead letter, or else `why`."""

@@ -1,7 +1,8 @@
 """No application gets a letter again that somebody is done with: the last column of the README's table.
 
 In every class a letter whose reader gives it back, or ends or is cut off before its acknowledgement is confirmed, may
-be delivered again; after the confirmation never. Within one life of one reader the client suppresses what it has seen,
+be delivered again; after the confirmation nobody in charge hands it out (`handing`), and only where several read a
+mailbox can it have been under way to another. Within one life of one reader the client suppresses what it has seen,
 so there a second delivery needs a return in between. An application that keeps its state is not shown again what it
 told a broker it was done with, confirmed or not.
 
@@ -26,6 +27,11 @@ class ExactlyOnce(Checker):
         self._kept: dict[tuple[Letter, str], None] = {}
         """Accepted by an application that remembers over restarts, and told to a broker."""
         self._sent: dict[Letter, None] = {}
+        self._shared: dict[str, None] = {}
+
+    def share(self, mailbox: str) -> None:
+        """A mailbox has several readers: one that was cut off may get late what another is done with by then."""
+        self._shared[mailbox] = None
 
     def sent(self, letter: Letter) -> None:
         self._sent[letter] = None
@@ -38,7 +44,7 @@ class ExactlyOnce(Checker):
         if (letter, reader[0]) in self._kept:
             self.complain(f"{letter} was shown again to {reader}, which had kept that it accepted it")
         done = self._done.get(letter)
-        if done is not None:
+        if done is not None and mailbox not in self._shared:
             self.complain(f"{letter} was delivered to {reader} from {mailbox} after {done} was done with it")
         self._held[(letter, reader)] = None
 

@@ -40,6 +40,8 @@ class SingleOwner(Checker):
         self._owner: dict[tuple[Key, int], str] = {}
         self._epoch: dict[tuple[str, Key], int] = {}
         """Latest epoch in which each broker replicated, or of which some frame says that it owns it."""
+        self._latest: dict[Key, int] = {}
+        """Highest epoch that was chosen."""
         self._fence: dict[tuple[str, Key], tuple[int, int]] = {}
         """Epoch each broker promised, and the position it promised with."""
         self._newest: dict[Key, tuple[int, Instant, str]] = {}
@@ -65,11 +67,20 @@ class SingleOwner(Checker):
             self._credit(head.group, head.next)
         elif isinstance(head, (Chosen, Outdated, Enter)) or (isinstance(head, Resolved) and head.config is not None):
             self._credit(head.group, head.config)
+            if head.config is not None:
+                self._choose(head.group, head.config.epoch)
+
+    def is_replaced(self, broker: str, group: Key) -> bool:
+        """Whether a later epoch was chosen than any in which the broker is the owner."""
+        return self._epoch.get((broker, group), 0) < self._latest.get(group, 0)
 
     def forget(self, broker: str) -> None:
         """The broker lost its storage: whatever it promised it no longer knows, and nobody counts on it."""
         for place in [place for place in self._fence if place[0] == broker]:
             del self._fence[place]
+
+    def _choose(self, group: Key, epoch: int) -> None:
+        self._latest[group] = max(epoch, self._latest.get(group, 0))
 
     def _credit(self, group: Key, config: Config | None) -> None:
         """Whoever a configuration names as its owner may have become that without replicating anything yet."""
@@ -86,6 +97,7 @@ class SingleOwner(Checker):
             self.complain(f"{owner} and {sender} both own {head.group.hex()} in epoch {head.epoch}")
         place = (sender, head.group)
         self._epoch[place] = max(head.epoch, self._epoch.get(place, 0))
+        self._choose(head.group, head.epoch)
 
     def _on_copied(self, sender: str, head: Copied) -> None:
         fence = self._fence.get((sender, head.group))

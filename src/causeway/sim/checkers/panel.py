@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from causeway.core.messages import Message
+from causeway.core.messages import Deliver, Message
 from causeway.sim.checkers.atomicity import Atomicity
 from causeway.sim.checkers.base import Checker, Deed, Reader, Viewing
 from causeway.sim.checkers.browsing import Browsing
 from causeway.sim.checkers.causality import Causality
 from causeway.sim.checkers.confirmation import Confirmation
 from causeway.sim.checkers.conservation import Conservation
+from causeway.sim.checkers.handing import Handing, Place
 from causeway.sim.checkers.loss import NoLoss
 from causeway.sim.checkers.once import ExactlyOnce
 from causeway.sim.checkers.order import Order
@@ -30,6 +31,7 @@ class Panel(Checker):
         self.once = ExactlyOnce()
         self.order = Order()
         self.owner = SingleOwner()
+        self.handing = Handing(self.owner)
         self.atomicity = Atomicity()
         self.confirmation = Confirmation()
         self.conservation = Conservation()
@@ -41,6 +43,7 @@ class Panel(Checker):
             self.once,
             self.order,
             self.owner,
+            self.handing,
             self.atomicity,
             self.confirmation,
             self.conservation,
@@ -70,7 +73,9 @@ class Panel(Checker):
         for checker in self._each("settled", letter):
             checker.settled(mailbox, reader, letter)
 
-    def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter) -> None:
+    def settlement_confirmed(self, mailbox: str, reader: Reader, letter: Letter, place: Place | None = None) -> None:
+        if place is not None and not letter.topic:  # a subscription that begins anew may begin with it
+            self.handing.done(place, reader[0])
         for checker in self._each("confirmed settlements", letter):
             checker.settlement_confirmed(mailbox, reader, letter)
 
@@ -105,8 +110,16 @@ class Panel(Checker):
 
     def frame(self, sender: str, receiver: str, head: Message, *, brokers: bool) -> None:
         """A frame was put on a connection."""
-        self.owner.now = self._clock()
-        self.owner.watch(sender, receiver, head, brokers=brokers)
+        self.owner.now = self.handing.now = self._clock()
+        if isinstance(head, Deliver):
+            self.handing.watch(sender, receiver, head)
+        else:
+            self.owner.watch(sender, receiver, head, brokers=brokers)
+
+    def share(self, mailbox: str) -> None:
+        """A mailbox has several readers."""
+        for checker in (self.once, self.order, self.causality):
+            checker.share(mailbox)
 
     def finish(self) -> None:
         for checker in self._each("verdicts"):

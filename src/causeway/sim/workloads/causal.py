@@ -34,7 +34,7 @@ class CausalTalk(Workload):
         self.talkers: list[Application] = []
         self.patterns: dict[str, str] = {}
         self.scene.mailbox(QUEUE)
-        self.scene.panel.causality.share(QUEUE)
+        self.scene.panel.share(QUEUE)
         for number in range(max(3, 2 * options.clients)):
             talker = self.scene.application(f"{CAUSAL}-{number}", keep=self.rng.random() < 0.25)
             self.patterns[talker.name] = self.rng.choice(PATTERNS)

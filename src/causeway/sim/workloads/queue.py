@@ -14,7 +14,7 @@ class Queue(Workload):
     def setup(self) -> None:
         options = self.scene.options
         self.queue = self.scene.mailbox("queue")
-        self.scene.panel.order.share(self.queue)
+        self.scene.panel.share(self.queue)
         self.writers: list[Application] = []
         for number in range(max(1, options.clients // 2)):
             writer = self.scene.application(f"queue-writer-{number}")

@@ -7,7 +7,7 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipGained
-from causeway.core.groups.directory import EPOCHS_PER_BIRTH
+from causeway.core.groups.directory import EPOCHS_PER_BIRTH, LEAVING
 from causeway.core.groups.registry import ROOT, ROOT_NAME
 from causeway.core.messages import (
     Chosen,
@@ -16,6 +16,7 @@ from causeway.core.messages import (
     Enter,
     Entered,
     Installed,
+    Leave,
     Member,
     Outdated,
     Resolve,
@@ -102,6 +103,15 @@ def test_question_without_candidates_begins_nothing() -> None:
     bench = directory()
     bench.feed(C, Resolve(KEY, "orders", ()))
     assert not bench.writing
+
+
+def test_group_is_not_born_with_a_broker_that_is_leaving_or_has_left() -> None:
+    bench = directory()
+    bench.turn(lambda turn: bench.groups.on_parting(turn, C))
+    bench.down(C)
+    bench.feed(D, Resolve(KEY, "orders", (C,)))
+    assert not bench.writing, "the asker hears of it, and asks again with others"
+    assert members_of(born(bench, D)) == ["d"]
 
 
 def test_entries_survive_a_restart_of_the_roots_owner() -> None:
@@ -260,6 +270,71 @@ def test_asker_offers_the_living_brokers_the_ring_wants() -> None:
     bench.down(C)
     bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
     assert bench.said(Resolve, to=A) == [Resolve(KEY, "orders", (D, B))]
+
+
+def test_asker_offers_others_when_one_has_left_since() -> None:
+    bench = Bench(D, ring=(D, C, B), copies=2)
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    bench.turn(lambda turn: bench.groups.on_parting(turn, C))
+    bench.pass_time(2 * RETRY)
+    assert [question.candidates for question in bench.said(Resolve)[:2]] == [(D, C), (D, B)]
+
+
+def farewells(bench: Bench) -> list[Resolve]:
+    return [question for question in bench.said(Resolve) if question.name == LEAVING + D.id.hex()]
+
+
+def test_broker_that_leaves_asks_whether_something_was_born_with_it_and_stays_until_that_is_answered() -> None:
+    bench = Bench(D, ring=(D, C))
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.leave(turn, (A, B, C)))
+    assert bench.said(Leave, to=A), "the root's owner begins no more with us"
+    bench.pass_time(20 * RETRY)
+    assert not bench.groups.empty
+    question = farewells(bench)[-1]
+    bench.feed(A, Resolved(question.group, None, Code.NO_MAILBOX))
+    assert bench.groups.empty
+
+
+def test_broker_that_leaves_hands_over_what_was_born_with_it_before_it_asks_again() -> None:
+    bench = Bench(D, ring=(D, C))
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.leave(turn, (A, B, C)))
+    bench.feed(A, Chosen(KEY, config(C, D)))
+    bench.settle()
+    bench.forget()
+    bench.pass_time(5 * RETRY)
+    assert not farewells(bench)
+    bench.feed(C, Chosen(KEY, config(C, B, epoch=8), 1))
+    bench.pass_time(2 * RETRY)
+    assert farewells(bench)
+
+
+def test_broker_that_leaves_is_told_of_groups_born_with_it_until_others_hold_them() -> None:
+    bench = directory()
+    found = born(bench)
+    farewell = LEAVING + D.id.hex()
+    bench.forget()
+    bench.feed(D, Resolve(key_of(farewell), farewell, (), existing=True))
+    commit(bench)
+    assert bench.said(Chosen, to=D) == [Chosen(KEY, found)]
+    assert not bench.said(Resolved)
+    bench.feed(C, Enter(KEY, msgspec.structs.replace(found, epoch=found.epoch + 1, members=found.members[:1])))
+    commit(bench)
+    bench.feed(D, Resolve(key_of(farewell), farewell, (), existing=True))
+    assert not bench.said(Resolved), "who was superseded must not say so"
+    commit(bench)
+    assert bench.said(Resolved, to=D, config=None, code=Code.NO_MAILBOX)
+
+
+def test_roots_owner_is_asked_now_and_then_although_it_seems_dead() -> None:
+    bench = asker()
+    bench.down(A)
+    bench.forget()
+    bench.pass_time(40 * RETRY)
+    assert bench.said(Resolve, to=A)
+    assert len(bench.said(Resolve, to=B)) > len(bench.said(Resolve, to=A))
 
 
 def test_asker_learns_the_answer_and_stops_asking() -> None:

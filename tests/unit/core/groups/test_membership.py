@@ -286,6 +286,17 @@ def test_member_that_left_ignores_everything_from_before(restart: bool) -> None:
     assert bench.groups.empty
 
 
+def test_member_that_left_tells_one_that_slept_through_it_that_the_group_went_on() -> None:
+    bench = follower()
+    former = bench.groups.config(KEY)
+    assert former is not None
+    bench.feed(B, Chosen(KEY, ABC_8, 1))
+    bench.settle()
+    bench.feed(D, Prepare(KEY, former, (9, D.id)))
+    assert bench.said(Outdated, to=D) == [Outdated(KEY, ABC_8)], "it may know nobody else who could tell"
+    assert not bench.said(Promised)
+
+
 @pytest.mark.parametrize("restart", [False, True])
 def test_member_that_left_can_be_admitted_again_later(restart: bool) -> None:
     bench = follower()

@@ -6,8 +6,10 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipLost, OwnershipResumed
-from causeway.core.messages import Chosen, Copied, Inquire, Installed, Leave, Prepare
-from causeway.types import MILLISECOND, Peer
+from causeway.core.groups.directory import LEAVING
+from causeway.core.messages import Chosen, Copied, Inquire, Installed, Leave, Prepare, Resolved
+from causeway.errors import Code
+from causeway.types import MILLISECOND, Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, config, incomplete_in, members_of, put
 
 SETTINGS = BrokerConfig(name="x")
@@ -249,6 +251,8 @@ def test_leaving_owner_brings_its_heirs_in_and_then_hands_over_to_the_closest() 
     assert (last.owner, members_of(last), last.incomplete) == (B.id, ["b", "c", "d"], ())
     assert not bench.groups.empty, "its new owner may not have heard of it"
     bench.feed(B, Chosen(KEY, last, 1))
+    assert not bench.groups.empty, "the directory may know of more"
+    bench.feed(B, Resolved(key_of(LEAVING + A.id.hex()), None, Code.NO_MAILBOX))
     assert bench.groups.empty
 
 

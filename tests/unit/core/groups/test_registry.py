@@ -21,8 +21,8 @@ from causeway.types import Key, Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, FakeLinks, FakeRing, config, put
 
 
-def registry(*ring: Peer) -> Registry:
-    return Registry(BrokerConfig(name="a"), FakeLinks(A), FakeRing(ring), random.Random(1))
+def registry(*ring: Peer, root_copies: int = 5) -> Registry:
+    return Registry(BrokerConfig(name="a", root_copies=root_copies), FakeLinks(A), FakeRing(ring), random.Random(1))
 
 
 def group(*peers: Peer, key: Key = KEY) -> Group:
@@ -102,6 +102,13 @@ def test_root_stays_with_its_living_members_wherever_the_ring_points() -> None:
     held.gone[B.id] = 9
     assert names(r.wanted(held))[:2] == ["a", "c"]
     assert len(r.wanted(held)) == 5, "b may come in again, as a newcomer"
+
+
+def test_root_with_too_many_members_keeps_its_owner_and_no_more_than_it_should_have() -> None:
+    r = registry(A, B, C, D, E, root_copies=3)
+    held = group(A, B, C, D, key=ROOT)
+    held.meta = msgspec.structs.replace(held.meta, config=msgspec.structs.replace(held.config, owner=D.id))
+    assert names(r.wanted(held)) == ["d", "a", "b"]
 
 
 def test_leaving_broker_wants_its_heirs_by_their_distance_and_not_itself() -> None:

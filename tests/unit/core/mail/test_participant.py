@@ -237,7 +237,7 @@ def test_obstacles_name_the_message() -> None:
     room.settle((seq + 3, seq + 3))
     prepared(room, settles=((seq, seq), (express, express)))
     cases = [
-        ((seq + 1, seq + 3), Code.ABORTED, f"message {seq + 3} is settled"),
+        ((seq + 1, seq + 3), Code.ABORTED, f"message {seq + 3} is settled already; give it back"),
         ((seq, seq + 1), Code.ABORTED, f"message {seq} is locked"),
         ((express, express + 1), Code.ABORTED, f"message {express} is locked"),
         ((900, 901), Code.ABORTED, "message 900 is not in this mailbox"),
