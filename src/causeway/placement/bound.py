@@ -52,6 +52,8 @@ SHARES: Final = (0.0, 0.7)
 PRICE_MAX: Final = 50.0
 CUTS: Final = 60
 """Prices that are tried."""
+NOTHING: Final = 1e-12
+"""Items with a smaller part of all that is carried count as carrying nothing; SAFE makes up for more than that."""
 SAFE: Final = 1 - 1e-7
 """Takes from what was computed more than rounding could have added."""
 
@@ -121,7 +123,7 @@ class _Knapsack:
     """The least (or greatest) sum of weights that fractions of items with a given mean have."""
 
     def __init__(self, means: Floats, weights: Floats, *, most: bool = False) -> None:
-        carrying = means > 0
+        carrying = means > NOTHING * float(means.sum())
         sign = -1.0 if most else 1.0
         order = np.argsort(sign * weights[carrying] / means[carrying], kind="stable")
         self._means = np.concatenate([[0.0], np.cumsum(means[carrying][order])])

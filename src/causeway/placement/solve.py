@@ -49,7 +49,7 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Proven: no placement keeps the threshold."""
     largest_risk: float
     risk_bound: float
-    """No placement has a smaller largest risk."""
+    """No placement has a smaller largest risk; 0 where nobody asked for it."""
     method: str
     nodes: int
     """Of the tree, if there was one."""
@@ -74,7 +74,10 @@ def _exact(instance: Instance) -> Solution:
         remedy = "no placement has so few topics on every broker; allow more, or split large items"
         raise ConfigError("topics_max", instance.topics_max, remedy)
     feasible = proof.owner is not None
-    bound = bound_of(instance)
+    trees = [proof] if least is None else [proof, least]
+    bound = UtilityBound(utility=instance.model.total, feasible=True, risk=0.0)
+    if not (feasible and all(one.proven for one in trees)):
+        bound = bound_of(instance)
     known = UtilityBound(
         utility=max(0.0, instance.model.total - proof.bound) if feasible else bound.utility,
         feasible=feasible or not proof.proven,
