@@ -106,13 +106,17 @@ def plan(
         _check_known(traffic.units, seats, seated=traffic.seated)
     with _progress(quiet=as_json) as told:
         found = propose(traffic.units, traffic.rates, prices=prices, present=seats, size_max=domain_size_max, told=told)
+    _tell(found, out, as_json=as_json)
+    return EXIT_OK
+
+
+def _tell(found: Proposal, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         _write(out, written_seats(found.seats))
     if as_json:
         print_json(found)
     else:
         _show(found, out)
-    return EXIT_OK
 
 
 def _check_options(context: typer.Context, what: str) -> None:

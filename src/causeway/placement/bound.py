@@ -52,6 +52,8 @@ SHARES: Final = (0.0, 0.7)
 PRICE_MAX: Final = 50.0
 CUTS: Final = 60
 """Prices that are tried."""
+RATE_LEAST: Final = 1e-9
+"""Messages per second of all items together below which there is nothing to bound: one in thirty years."""
 NOTHING: Final = 1e-12
 """Items with a smaller part of all that is carried count as carrying nothing; SAFE makes up for more than that."""
 SAFE: Final = 1 - 1e-7
@@ -72,8 +74,8 @@ class UtilityBound(msgspec.Struct, frozen=True, kw_only=True):
 def bound_of(instance: Instance) -> UtilityBound:
     """The bound of all placements of an instance, whatever their mirrors."""
     model = instance.model
-    if model.total <= 0:
-        return UtilityBound(utility=0.0, feasible=True, risk=0.0)
+    if model.total <= RATE_LEAST:
+        return UtilityBound(utility=model.total, feasible=True, risk=0.0)
     smallest = _smallest_eigenvalue(model)
     shares = SHARES if smallest > 1e-9 else SHARES[:1]
     sound = model.is_covariance or smallest > 0

@@ -26,7 +26,7 @@ class Bursts(msgspec.Struct, frozen=True, kw_only=True):
     """Deviation of each topic's own rate, as a part of it."""
 
 
-class Replay(msgspec.Struct, frozen=True, kw_only=True):
+class OverloadCount(msgspec.Struct, frozen=True, kw_only=True):
     """What a trace did to the brokers of a placement."""
 
     overloaded_seconds: int
@@ -58,12 +58,12 @@ def burst_trace(usual: Floats, group: Ints, seed: int, bursts: Bursts | None = N
     return rates
 
 
-def replay(trace: Floats, owner: Ints, capacity: Floats) -> Replay:
+def replay(trace: Floats, owner: Ints, capacity: Floats) -> OverloadCount:
     """Count what a trace (seconds x items) puts above the capacities of the brokers that own the items."""
     placed = np.zeros((trace.shape[1], len(capacity)))
     placed[np.arange(trace.shape[1]), owner] = 1.0
     over = np.maximum(trace @ placed - capacity, 0.0)
-    return Replay(
+    return OverloadCount(
         overloaded_seconds=int((over > 0).sum()),
         brokers_overloaded=int((over > 0).any(axis=0).sum()),
         messages_over=float(over.sum()),
