@@ -26,6 +26,7 @@ from causeway.cli import view
 from causeway.core import messages
 from causeway.domains import limits as domain_limits
 from causeway.drivers.aio.exits import Exit
+from causeway.placement import limits as placement_limits
 from causeway.topics import limits as topic_limits
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -140,7 +141,7 @@ def constants(source: str) -> Iterator[tuple[str, str]]:
 def limit_table() -> str:
     """Every bound of limits.py, topics/limits.py and domains/limits.py with its reason; units are in the names."""
     rows = []
-    for module in (limits, topic_limits, domain_limits):
+    for module in (limits, topic_limits, domain_limits, placement_limits):
         for name, reason in constants(inspect.getsource(module)):
             if name in ("KIB", "MIB"):
                 continue

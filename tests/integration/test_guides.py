@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from causeway.domains.tables import read_traffic
+from causeway.placement.tables import read_description
 from causeway.testing import LocalCluster
 from tests.integration.documents import PRINTED_URL, ROOT, blocks, check_commands
 
-GUIDES = ("causal.md", "client.md", "operations.md", "domains.md")
+GUIDES = ("causal.md", "client.md", "operations.md", "domains.md", "placement.md")
 
 
 async def run(document: str, url: str, **names: Any) -> dict[str, Any]:
@@ -74,6 +75,14 @@ async def test_guide_of_domains_prints_what_it_says(capsys: pytest.CaptureFixtur
 async def test_guide_of_operations_runs_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
     await run("docs/operations.md", PRINTED_URL, __name__="guide")
     assert capsys.readouterr().out == "0.37\n"
+
+
+async def test_guide_of_placement_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """As that of domains; its last text block is a description for `plan`."""
+    await run("docs/placement.md", PRINTED_URL, __name__="guide")
+    *printed, table = [block.lstrip("\n") for block in blocks("docs/placement.md", "text")]
+    assert capsys.readouterr().out == "".join(printed)
+    assert read_description(table).model.items == ("orders", "prices")
 
 
 def _texts_in_order(document: str) -> list[str]:

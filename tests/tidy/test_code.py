@@ -19,7 +19,7 @@ RATCHET: dict[str, int] = {}
 RATCHET_SLACK = 10
 """Lines a file may be below its entry before the entry has to follow."""
 
-DETERMINISTIC = ("core", "domains", "evaluate", "selectors", "sim", "topics", "wire")
+DETERMINISTIC = ("core", "domains", "evaluate", "placement", "selectors", "sim", "topics", "wire")
 """Packages in which the order of a set would leak into a trace; and client/session.py, which the simulator runs."""
 
 
@@ -34,7 +34,7 @@ def below(*packages: str) -> list[Path]:
 ALL = python_files("src", "tests", "tools", "bench", "examples")
 SRC = python_files("src")
 PURE = [
-    *below("core", "domains", "selectors", "topics", "wire"),
+    *below("core", "domains", "placement", "selectors", "topics", "wire"),
     *(path for path in SRC if path == SOURCE / "client" / "session.py"),
 ]
 

@@ -72,6 +72,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway plan domains traffic.csv",
         "causeway plan domains traffic.csv --present seats.json --domain-size-max 16 --out better.json",
         "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
+        "causeway plan placement examples/placement.json --threshold 0.02",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),

@@ -1,4 +1,4 @@
-"""`causeway plan domains`: which domains suit the traffic."""
+"""`causeway plan`: which domains suit the traffic; which placement of items suits their rates is plan_placement.py."""
 
 from __future__ import annotations
 
@@ -32,11 +32,24 @@ SHOWN_DOMAINS_MAX: Final = 40
 QUIET_SECONDS: Final = 1.0
 """What is done sooner needs no bar."""
 
+OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "domains": ("present", "url", "domain_size_max", "cell_cost", "hop_cost", "out"),
+    "placement": ("threshold", "topics_max", "no_mirrors", "seed", "move_cost"),
+}
+"""What can be planned, and which options are about that alone."""
+
 
 def plan(
+    context: typer.Context,
     *,
-    what: Annotated[str, typer.Argument(metavar="domains", help="What to plan: domains.")],
-    table: Annotated[str, typer.Argument(help="Who talks to whom: CSV or JSON with from, to, rate; - for stdin.")],
+    what: Annotated[str, typer.Argument(metavar="domains|placement", help="What to plan: domains or placement.")],
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
+            "topics and their rates, CSV or JSON (docs/placement.md). - for stdin."
+        ),
+    ],
     present: Annotated[
         Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
     ] = None,
@@ -47,9 +60,18 @@ def plan(
     cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
     hop_cost: Annotated[float, typer.Option(help="What else a hop costs.")] = HOP_COST,
     out: Annotated[Path | None, typer.Option(help="Write the proposal here, for 'causeway up --seats FILE'.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")
+    ] = None,
+    topics_max: Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")] = None,
+    no_mirrors: Annotated[bool, typer.Option("--no-mirrors", help="placement: no item has a mirror.")] = False,
+    seed: Annotated[int, typer.Option(help="placement: where chance begins; the same seed, the same answer.")] = 0,
+    move_cost: Annotated[
+        float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Propose domains for the traffic that a table tells, and say what they cost beside the present ones.
+    """Propose domains for the traffic, or a placement for the rates, that a table tells, beside the present ones.
 
     A message pays for every hop between seats: hop-cost, and cell-cost times the square of the seats of that domain,
     which are the cells of its clock. Columns from_seat and to_seat say where applications have their seats; without
@@ -57,9 +79,24 @@ def plan(
     With --json it prints one object: "cost", "rate", "changed" (false: the present split is the proposal),
     "present_cost" (or null), "present_fault", "seats" (name: domains), "domains" and "present" (each "name", "members",
     "routers", "rate", "cost").
+
+    A placement says which broker owns and which mirrors each item, a set of topics, so that the risk of overload costs
+    least. With --json it prints "items" and "brokers" with their risks, "utility", "bound", "gap", "feasible",
+    "alternatives", "changes" and more.
     """
-    if what != "domains":
-        raise ConfigError("plan", what, "must be 'domains'")
+    _check_options(context, what)
+    if what == "placement":
+        from causeway.cli.plan_placement import show_placement  # it needs numpy, which domains do not
+
+        return show_placement(
+            table,
+            threshold=threshold,
+            topics_max=topics_max,
+            mirrors=not no_mirrors,
+            seed=seed,
+            move_cost=move_cost,
+            as_json=as_json,
+        )
     if present is not None and url is not None:
         raise ConfigError("present", str(present), "and --url both give the present split; give one")
     traffic = read_traffic(read_text("table", table))
@@ -69,13 +106,29 @@ def plan(
         _check_known(traffic.units, seats, seated=traffic.seated)
     with _progress(quiet=as_json) as told:
         found = propose(traffic.units, traffic.rates, prices=prices, present=seats, size_max=domain_size_max, told=told)
+    _tell(found, out, as_json=as_json)
+    return EXIT_OK
+
+
+def _tell(found: Proposal, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
         _write(out, written_seats(found.seats))
     if as_json:
         print_json(found)
     else:
         _show(found, out)
-    return EXIT_OK
+
+
+def _check_options(context: typer.Context, what: str) -> None:
+    """No option of one plan is silently ignored by the other."""
+    if what not in OPTIONS:
+        raise ConfigError("plan", what, f"must be {' or '.join(map(repr, OPTIONS))}")
+    for other, options in OPTIONS.items():
+        for option in options if other != what else ():
+            source = context.get_parameter_source(option)
+            if source is not None and source.name == "COMMANDLINE":
+                flag = option.replace("_", "-")
+                raise ConfigError(flag, context.params[option], f"is for 'plan {other}'; leave it out")
 
 
 # What comes in ------------------------------------------------------------------------------------------------------

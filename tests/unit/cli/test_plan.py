@@ -85,7 +85,7 @@ def test_present_of_a_running_network(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["seats", "TABLE"], "plan='seats': must be 'domains'"),
+        (["seats", "TABLE"], "plan='seats': must be 'domains' or 'placement'"),
         (["domains", "NOWHERE"], "No such file"),
         (["domains", "TABLE", "--present", "NOWHERE"], "No such file"),
         (["domains", "TABLE", "--present", "TABLE"], "JSON object"),
