@@ -38,7 +38,7 @@ class Watch:
     deaths: deque[Instant] = field(default_factory=lambda: deque(maxlen=DEATHS_KEPT))
 
 
-class Failures:
+class AgentFailures:
     """All agents of one domain."""
 
     def __init__(self, me: BrokerId) -> None:

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from causeway.core.agents import choosing, rows
-from causeway.core.agents.failures import Failures
+from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.events import MembershipChanged, OwnershipGained
@@ -50,7 +50,7 @@ class Landmark:
         self._groups = groups
         self._links = links
         self._tracer = AgentTracer(broker, domain)
-        self.failures = Failures(links.me.id)
+        self.failures = AgentFailures(links.me.id)
         self.holdings = HoldingsKnown()
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
