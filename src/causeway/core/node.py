@@ -141,6 +141,11 @@ class Node:
         """Why we are not seated in the domains of our configuration; empty when we are, or nobody has answered yet."""
         return self._causal.refusal
 
+    @property
+    def handled(self) -> int:
+        """Messages so far, each once: from our clients, or from other brokers for mailboxes of ours."""
+        return self._desk.outbox.messages + self._desk.office.messages
+
     # The one door ----------------------------------------------------------------------------------------------
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
         """Let `events` happen at `now`, fire what is due, say what is to be done."""

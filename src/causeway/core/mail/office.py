@@ -53,6 +53,9 @@ class Office(Readers):
         self._parts = Parts(me, groups, courier, self._operations.append, self._replies)
         self._expiry = Expiry(groups, self.looks, self._operations.write, self._tracer)
         self._passes = config.durability == "memory"
+        self._me = me
+        self.messages = 0
+        """That came from other brokers for mailboxes of ours; those of our own clients are counted by the outbox."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> Box:
@@ -96,10 +99,13 @@ class Office(Readers):
     def deposit(self, turn: Turn, group: Key, head: Deposit, body: bytes) -> bool:
         """Take a batch; False when it must wait until we may write."""
         box = self.boxes.get(group)
-        if box is None:
+        is_express = head.stream == ServiceClass.EXPRESS
+        if box is None or not (is_express or self._groups.serving(group)):
             return False
         mailbox = box.mailbox
-        if head.stream == ServiceClass.EXPRESS:
+        if head.origin != self._me:
+            self.messages += head.count
+        if is_express:
             if not (box.gone or box.buried) and self._relay(turn, mailbox, head, body):
                 return True
             number = mailbox.hold(head, body, turn.now)
@@ -112,8 +118,6 @@ class Office(Readers):
                 self._replies.accept(turn, head)
             self._dirty[group] = None
             return True
-        if not self._groups.serving(group):
-            return False
         admission = mailbox.admit(head, len(body), turn.now)
         if admission.verdict == Verdict.FULL and self._make_room(turn, box, len(body), stored=True):
             admission = mailbox.admit(head, len(body), turn.now)

@@ -39,7 +39,6 @@ SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_
 """Refusals the source broker waits out itself; others are the application's to hear."""
 
 RELIABLE = int(Flag.RELIABLE)
-
 END_TO_END_FACTOR = 5
 """So much longer than others a batch in causal order waits for an answer; a broker that dies is noticed at once."""
 
@@ -71,7 +70,7 @@ class Outbox:
         """Whether a dead letter has arrived, so that there may be room again; for `Burials` to clear."""
         self.lapsed: list[Deposit] = []
         """Forwarded batches that outlived their time on the way; for the items to clear."""
-        self.taken = 0
+        self.taken = self.messages = 0
 
     # From clients ----------------------------------------------------------------------------------------------
     def take(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
@@ -81,6 +80,7 @@ class Outbox:
             turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
         self.taken += 1
+        self.messages += head.count
         head = msgspec.structs.replace(head, origin=self._me)
         self._tracer.deposit(turn, Step.SENT, head)
         if head.flags & RELIABLE or head.stream == ServiceClass.TRANSACTIONAL:

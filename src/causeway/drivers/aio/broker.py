@@ -26,6 +26,7 @@ from causeway.drivers.aio import capability
 from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.exits import Exit
+from causeway.drivers.aio.fitness import FitnessWatch
 from causeway.drivers.aio.listener import bind
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
@@ -51,6 +52,10 @@ class DrivenBroker(Machine, Protocol):
     @property
     def refusal(self) -> str:
         """Why it is not seated in the domains of its configuration."""
+
+    @property
+    def handled(self) -> int:
+        """Messages so far."""
 
 
 NodeFactory = Callable[[BrokerConfig, Peer, int, random.Random], DrivenBroker]
@@ -85,6 +90,7 @@ class BrokerDriver:
         self._refusal = ""
         self._on_refused: Callable[[str], None] | None = on_refused
         self._parting: asyncio.Task[None] | None = None
+        self._fitness: FitnessWatch | None = None
 
     async def start(self) -> Peer:
         """Open the store, bind, let the machine begin; the broker's own address. Raises ConfigError or StoreError."""
@@ -127,6 +133,14 @@ class BrokerDriver:
         log.info("broker %s listens on %s:%s", me.name, me.host, me.port)
         return me
 
+    def watch_fitness(self) -> None:
+        """Measure from now on how fit we are, if there is a landmark who wants to know."""
+        driver, node = self._driver, self._node
+        if self._config.domains and self._fitness is None and driver is not None and node is not None:
+            data = self._store.path if isinstance(self._store, SqliteStore) else None
+            self._fitness = FitnessWatch(self._config, data, driver, lambda: node.handled)
+            self._fitness.start()
+
     async def wait_exit(self) -> Exit:
         """Until the broker ends by itself, by `leave`, or by its own failure."""
         return await asyncio.shield(self._exit)
@@ -155,6 +169,8 @@ class BrokerDriver:
             self._server = None
         if self._parting is not None and self._parting is not asyncio.current_task():
             self._parting.cancel()
+        if self._fitness is not None:
+            await self._fitness.stop()
         if self._driver is not None:
             await self._driver.stop()
         storage, self._storage = self._storage, None

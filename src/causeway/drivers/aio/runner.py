@@ -109,6 +109,7 @@ async def _serve(make_driver: Callable[[], BrokerDriver], ready: Callable[[Peer]
         gc.freeze()
         if ready is not None:
             ready(me)
+        driver.watch_fitness()
         return await driver.wait_exit()
     finally:
         for task in leaving:

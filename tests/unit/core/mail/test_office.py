@@ -54,6 +54,15 @@ def test_batch_is_acknowledged_and_delivered_only_when_it_is_on_all_copies() -> 
     assert answer == (ORIGIN, Accepted("a", 1, NAME, 1, 1, 3))
 
 
+def test_messages_are_counted_once_where_they_come_from_another_broker() -> None:
+    stage = Stage()
+    for head in (deposit(1, 3), deposit(4, origin=ME.id), deposit(5, 2, stream=EXPRESS)):
+        stage.deposit(head)
+    stage.groups.mine[KEY] = False
+    assert not stage.office.deposit(at(), KEY, deposit(7), body_of(deposit(7)))
+    assert stage.office.messages == 5, "own clients' are the outbox's, and what must wait comes again"
+
+
 def test_trace_follows_a_batch_through_the_office() -> None:
     stage = Stage()
     attach(stage.office)

@@ -76,6 +76,7 @@ def test_take_sends_the_batch_on_with_this_broker_as_origin() -> None:
     (sent,) = courier.posted
     assert isinstance(sent, Deposit)
     assert sent.origin == ME
+    assert (outbox.taken, outbox.messages) == (1, sent.count)
 
 
 def test_unanswered_batches_are_sent_again_in_order_until_acknowledged() -> None:

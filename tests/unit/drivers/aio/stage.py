@@ -38,6 +38,7 @@ class StageMachine:
         self.deadline: Instant | None = None
         self.left = False
         self.refusal = ""
+        self.handled = 0
         self._inside = False
 
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:

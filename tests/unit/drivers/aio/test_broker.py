@@ -366,3 +366,27 @@ async def test_broker_outlives_a_frame_over_its_bound_for_a_broker_it_dialled() 
             await wait_until(lambda: hall.machine.events(Closed))
             assert hall.machine.events(Closed)[0].conn == 3
             await wire.close()
+
+
+@pytest.mark.parametrize(("domains", "measures"), [((), False), (("main",), True)], ids=["no domain", "a domain"])
+async def test_only_a_broker_in_a_domain_measures_itself(
+    monkeypatch: pytest.MonkeyPatch, domains: tuple[str, ...], *, measures: bool
+) -> None:
+    told: list[str] = []
+
+    class Watch:
+        def __init__(self, *_: object) -> None:
+            told.append("made")
+
+        def start(self) -> None:
+            told.append("started")
+
+        async def stop(self) -> None:
+            told.append("stopped")
+
+    monkeypatch.setattr(broker_module, "FitnessWatch", Watch)
+    async with Hall(domains=domains) as hall:
+        assert not told, "not before the broker serves"
+        hall.driver.watch_fitness()
+        hall.driver.watch_fitness()
+    assert told == (["made", "started", "stopped"] if measures else [])
