@@ -22,7 +22,7 @@ from pathlib import Path
 import msgspec
 
 from causeway import config, errors, limits, trace
-from causeway.cli import view
+from causeway.cli import landmarks, view
 from causeway.core import messages
 from causeway.domains import limits as domain_limits
 from causeway.drivers.aio.exits import Exit
@@ -218,6 +218,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "settings": setting_table,
     "exits": lambda: meaning_table("exit code", Exit, lambda name: str(int(Exit[name]))),
     "brokers": lambda: meaning_table("field of a broker", view.BrokerLine),
+    "landmarks": lambda: meaning_table("field of a domain", landmarks.DomainLine),
     "mailboxes": lambda: meaning_table("field of a mailbox", view.MailboxLine),
     "steps": lambda: meaning_table("step", trace.Step, str.lower),
 }

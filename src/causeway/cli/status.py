@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from causeway.cli.landmarks import domain_view
 from causeway.cli.options import AsJson, Data, Url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
 from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
@@ -29,7 +30,8 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
     "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
-    "root" ("epoch", "owner", "members"), "split" (empty, or which brokers are of which cluster if there are several),
+    "root" ("epoch", "owner", "members"), "agents" (each "domain", "landmark", "term", "seats", "spares", "failed",
+    "flapping", "lost", "blocked"), "split" (empty, or which brokers are of which cluster if there are several),
     "healthy".
     """
     view = asyncio.run(_gather(url, data))
@@ -39,6 +41,7 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
                 "brokers": view.brokers,
                 "mailboxes": view.mailboxes,
                 "root": view.root,
+                "agents": view.agents,
                 "split": view.split,
                 "healthy": view.healthy,
             }
@@ -47,6 +50,11 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
         out = console()
         out.print(_broker_table(view))
         out.print(_mailbox_table(view))
+        for domain in view.agents:
+            out.print(domain_view(domain))
+            if domain.blocked:
+                named = f"[red]the landmark of {escape(domain.domain)} can give away no seat[/]"
+                out.print(f"{named}: {escape(domain.blocked)}", soft_wrap=True)
         if view.split:
             remedy = (
                 "read what the mailboxes of one hold, then start its brokers with empty data and --seed of the other"

@@ -37,6 +37,10 @@ def up(
     brokers: Annotated[
         int | None, typer.Option(help="How many brokers; default 3, or as many as the data directory holds.")
     ] = None,
+    spares: Annotated[
+        int | None,
+        typer.Option(help="How many more that hold no seat and take that of a broker which fails; default none."),
+    ] = None,
     durability: Annotated[
         str | None, typer.Option(help="disk (default): acknowledged is on stable storage. memory: in memory.")
     ] = None,
@@ -67,10 +71,11 @@ def up(
 
     Started again on the same data, after down or after a crash, it resumes with everything that was acknowledged.
     What was --set is remembered for every broker; --set FIELD= takes the default again.
-    Brokers keep the domains they were first started with; those that come later find a place in them.
+    Brokers keep the domains they were first started with; those that come later find a place in them. Spares stand by
+    in all domains, and stay spares when they are started again.
     With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers", "unseated"}, each broker
-    with "name", "host", "port", "pid" and "domains", and who is not in its domains with the reason; in the foreground
-    also {"event": "exited", "name", "code"} per broker that ends, and {"event": "down", "killed"} last.
+    with "name", "host", "port", "pid", "domains" and "spare", and who is not in its domains with the reason; in the
+    foreground also {"event": "exited", "name", "code"} per broker that ends, and {"event": "down", "killed"} last.
     """
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)
@@ -82,6 +87,7 @@ def up(
         return plan(
             found,
             brokers=brokers,
+            spares=spares,
             durability=durability,
             copies=copies,
             port=port,
@@ -168,8 +174,8 @@ def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) 
 
 
 def places(run: RunFile) -> Table | str:
-    """Who sits where; one domain needs no table."""
-    graph = DomainGraph({entry.name: tuple(entry.domains) for entry in run.brokers})
+    """Who sits where, spares left out; one domain needs no table."""
+    graph = DomainGraph({entry.name: tuple(entry.domains) for entry in run.seated})
     if len(graph.domains) < 2:
         return "".join(f"all of them in the domain {escape(domain)}" for domain in graph.domains)
     return domain_table("domains", seated(graph))
@@ -184,6 +190,7 @@ def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bo
             "port": entry.port,
             "pid": entry.process.pid if entry.process else None,
             "domains": entry.domains,
+            "spare": entry.spare,
         }
         for entry in run.brokers
     ]
@@ -195,6 +202,8 @@ def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bo
     out.print(f"[green]{len(brokers)} brokers serve[/green] {run.url}", soft_wrap=True)
     out.print(f"data {cluster.data}, durability {run.durability}, {run.copies} copies", soft_wrap=True)
     out.print(places(run))
+    if run.spares:
+        out.print(f"spares: {escape(', '.join(entry.name for entry in run.spares))}", soft_wrap=True)
     for name, why in unseated.items():
         out.print(f"[yellow]{escape(name)} is not in its domains[/yellow]: {escape(why)}", soft_wrap=True)
     out.print("try: causeway send billing hello; causeway receive billing; causeway status")

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from causeway.cli.landmarks import DomainLine, domain_lines
 from causeway.names import RESERVED_PREFIX
 
 
@@ -86,6 +87,8 @@ class ClusterView(msgspec.Struct, kw_only=True):
     brokers: list[BrokerLine]
     mailboxes: list[MailboxLine]
     root: dict[str, Any]
+    agents: list[DomainLine] = []
+    """Domains, as their landmarks and agents see them."""
 
     @property
     def split(self) -> str:
@@ -131,6 +134,7 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
 
 def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> ClusterView:
     """Put the brokers' reports together."""
+    reports = list(reports)
     mailboxes: dict[str, MailboxLine] = {}
     root: dict[str, Any] = {}
     for report in reports:
@@ -149,6 +153,7 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
         brokers=sorted(lines, key=lambda line: (line.id == "", line.id, line.name)),
         mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
         root=root,
+        agents=domain_lines(reports),
     )
 
 

@@ -112,7 +112,8 @@ class ProcessCluster:
             reports = await self.reports(whole=False)
             if seen is not None:
                 seen(reports)
-            if not expected or settled(reports, len(expected), common_config(self.run).root_copies):
+            spares = sum(entry.spare for entry in expected)
+            if not expected or settled(reports, len(expected), common_config(self.run).root_copies, spares=spares):
                 break
             self._raise_if_exited(expected)
             if time.monotonic() > deadline:
@@ -131,7 +132,7 @@ class ProcessCluster:
         """
         deadline = time.monotonic() + seconds_max
         while True:
-            wanted = {entry.name: entry.domains for entry in self.running()}
+            wanted = {entry.name: entry.domains for entry in self.running() if not entry.spare}
             missing = without_seats(wanted, await self.reports(whole=False) if any(wanted.values()) else {})
             if all(missing.values()) or time.monotonic() > deadline:
                 return {name: why or f"not within {seconds_max:g} s" for name, why in missing.items()}

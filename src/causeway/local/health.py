@@ -12,14 +12,17 @@ from typing import Any
 from causeway.core.groups.registry import ROOT_NAME
 
 
-def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int, root_copies: int) -> bool:
-    """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die."""
+def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int, root_copies: int, *, spares: int = 0) -> bool:
+    """Whether all brokers have joined and the directory lies on as many as it ever will: any one may now die.
+
+    `spares`, counted among the brokers, hold nothing while they have no seat.
+    """
     if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
         return False
     root = _latest_groups(reports.values()).get(ROOT_NAME)
     if root is None or root.get("incomplete"):
         return False
-    return len(root.get("members", [])) >= min(brokers, root_copies)
+    return len(root.get("members", [])) >= min(brokers - spares, root_copies)
 
 
 def without_seats(domains: Mapping[str, Sequence[str]], reports: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:

@@ -1,18 +1,19 @@
 """Which brokers a local cluster has, and how each is started. Pure.
 
-Owns: names and ports of new brokers, their domains, the command line of a broker, and who may found the cluster. Two
-founders would be two clusters: a broker founds only when nothing of the cluster can be left anywhere.
+Owns: names and ports of new brokers, their domains, who is a spare, the command line of a broker, and who may found the
+cluster. Two founders would be two clusters: a broker founds only when nothing of the cluster can be left anywhere.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from causeway.config import BrokerConfig
+from causeway.domains.limits import DOMAINS_PER_SEAT_MAX
 from causeway.errors import ConfigError
 from causeway.local.runfile import BrokerEntry, RunFile
 from causeway.local.seating import Seating, seated
@@ -29,6 +30,7 @@ def plan(
     found: RunFile | None,
     *,
     brokers: int | None = None,
+    spares: int | None = None,
     durability: str | None = None,
     copies: int | None = None,
     port: int = 0,
@@ -36,17 +38,21 @@ def plan(
     settings: Mapping[str, str] | None = None,
     seating: Seating | None = None,
 ) -> RunFile:
-    """What to run in a data directory: the cluster found there (grown when asked to), or a new one."""
+    """What to run in a data directory: the cluster found there (grown when asked to), or a new one.
+
+    `spares` come on top of `brokers`, and stand by in every domain there is.
+    """
     wished = (seating or Seating()).check()
     _check_brokers(brokers)
     _check_copies(durability, copies)
     brokers = _wanted(found, brokers, wished)
+    _check_spares(found, spares)
     if found is None:
         run = RunFile([], durability or "disk", COPIES_DEFAULT if copies is None else copies)
         count = BROKERS_DEFAULT if brokers is None else brokers
     else:
         run = found
-        count = len(run.brokers) if brokers is None else brokers
+        count = len(run.seated) if brokers is None else brokers
         if durability is not None and durability != run.durability:
             raise ConfigError("durability", durability, f"the cluster there has {run.durability}; leave it out")
         run.copies = run.copies if copies is None else copies
@@ -54,17 +60,20 @@ def plan(
     run.settings = {name: value for name, value in changed.items() if value}
     common_config(run).check()
     _add_brokers(run, count, port, prefix, wished)
+    _add_spares(run, len(run.spares) if spares is None else spares, port, prefix)
     return run
 
 
 def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int | None:
     """How many brokers there shall be: as many as have seats by name, if these were given."""
-    if found is not None and brokers is not None and brokers < len(found.brokers):
-        raise ConfigError("brokers", brokers, f"the cluster there has {len(found.brokers)}; see 'causeway leave'")
+    if found is not None and brokers is not None and brokers < len(found.seated):
+        raise ConfigError("brokers", brokers, f"the cluster there has {len(found.seated)}; see 'causeway leave'")
     if wished.seats is None:
         return brokers
-    there = {entry.name: None for entry in found.brokers} if found is not None else {}
+    there = {entry.name: None for entry in found.seated} if found is not None else {}
     for name in wished.seats:
+        if found is not None and any(entry.name == name for entry in found.spares):
+            raise ConfigError("seats", name, "is a spare, which has no seat of its own; choose another name")
         if found is not None and name in found.left:
             raise ConfigError("seats", name, "has left for good, its name is not used again; choose another one")
     count = len({**there, **dict.fromkeys(wished.seats)})
@@ -76,28 +85,54 @@ def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int 
 
 def _add_brokers(run: RunFile, count: int, port: int, prefix: str, wished: Seating) -> None:
     """Let the cluster have so many, and everybody a seat."""
-    there = {entry.name for entry in run.brokers}
+    there = {entry.name for entry in run.seated}
     if wished.seats is not None:
         new = [name for name in wished.seats if name not in there]
         used = len(run.brokers) + len(run.left)
         offsets = list(range(used, used + len(new)))
     else:
-        numbers = _unused(run, count - len(run.brokers), prefix)
+        numbers = _unused(run, count - len(there), prefix)
         new = [f"{prefix}{number}" for number in numbers]
         offsets = [number - 1 for number in numbers]
-    room = max([count, *(offset + 1 for offset in offsets)])
-    if port and not 1 <= port <= 65536 - room:
-        raise ConfigError("port", port, f"must leave room for {room} ports up to 65535 (0 lets the system choose)")
-    places = seated({entry.name: tuple(entry.domains) for entry in run.brokers}, new, wished)
-    for name, offset in zip(new, offsets, strict=True):
-        run.brokers.append(BrokerEntry(name, port=port + offset if port else 0))
-    for entry in run.brokers:
+    places = seated({entry.name: tuple(entry.domains) for entry in run.seated}, new, wished)
+    _append(run, new, _ports(port, offsets, count), spare=False)
+    for entry in run.seated:
         entry.domains = list(places[entry.name])
 
 
+def _add_spares(run: RunFile, count: int, port: int, prefix: str) -> None:
+    """So many more that stand by in all domains, those too that came later."""
+    domains = list(dict.fromkeys(domain for entry in run.seated for domain in entry.domains))
+    if count and not domains:
+        raise ConfigError("spares", count, "stand by in domains, and this cluster has none; leave them out")
+    if count and len(domains) > DOMAINS_PER_SEAT_MAX:
+        remedy = f"can stand by in {DOMAINS_PER_SEAT_MAX} domains, and there are {len(domains)}; leave them out"
+        raise ConfigError("spares", count, f"{remedy}, and start single ones with 'causeway broker --spare'")
+    _check_brokers(len(run.seated) + count)
+    numbers = _unused(run, count - len(run.spares), prefix)
+    used = len(run.brokers) + len(run.left)  # not by their numbers: brokers with seats by name have none
+    ports = _ports(port, range(used, used + len(numbers)), len(run.brokers))
+    _append(run, [f"{prefix}{number}" for number in numbers], ports, spare=True)
+    for entry in run.spares:
+        entry.domains = list(domains)
+
+
+def _append(run: RunFile, names: Sequence[str], ports: Sequence[int], *, spare: bool) -> None:
+    for name, port in zip(names, ports, strict=True):
+        run.brokers.append(BrokerEntry(name, port=port, spare=spare))
+
+
+def _ports(port: int, offsets: Sequence[int], count: int) -> list[int]:
+    """The ports of new brokers, counted from that of the first; 0 for any."""
+    room = max([count, *(offset + 1 for offset in offsets)])
+    if port and not 1 <= port <= 65536 - room:
+        raise ConfigError("port", port, f"must leave room for {room} ports up to 65535 (0 lets the system choose)")
+    return [port + offset if port else 0 for offset in offsets]
+
+
 def names_of(found: RunFile | None, brokers: int, prefix: str) -> list[str]:
-    """The brokers of a cluster that grows to so many: those that are there, and those that will be made."""
-    there = [] if found is None else [entry.name for entry in found.brokers]
+    """The seated brokers of a cluster that grows to so many: those that are there, and those that will be made."""
+    there = [] if found is None else [entry.name for entry in found.seated]
     return [*there, *(f"{prefix}{number}" for number in _unused(found, brokers - len(there), prefix))]
 
 
@@ -128,6 +163,8 @@ def command(data: Path, run: RunFile, entry: BrokerEntry) -> list[str]:
         line += ["--set", f"{name}={value}"]
     for domain in entry.domains:
         line += ["--domain", domain]
+    if entry.spare:
+        line.append("--spare")
     if founder:
         line.append("--founder")
     return line
@@ -153,6 +190,15 @@ def _is_blank(run: RunFile, other: BrokerEntry) -> bool:
 def _check_brokers(brokers: int | None) -> None:
     if brokers is not None and (type(brokers) is not int or not 1 <= brokers <= BROKERS_MAX):
         raise ConfigError("brokers", brokers, f"must lie in 1..{BROKERS_MAX}")
+
+
+def _check_spares(found: RunFile | None, spares: int | None) -> None:
+    if spares is None:
+        return
+    if type(spares) is not int or not 0 <= spares < BROKERS_MAX:
+        raise ConfigError("spares", spares, f"must lie in 0..{BROKERS_MAX - 1}")
+    if found is not None and spares < len(found.spares):
+        raise ConfigError("spares", spares, f"the cluster there has {len(found.spares)}; see 'causeway leave'")
 
 
 def _check_copies(durability: str | None, copies: int | None) -> None:

@@ -35,7 +35,9 @@ class BrokerEntry(msgspec.Struct):
     ran: bool = False
     """It has bound its port once: it may hold a part of the cluster."""
     domains: list[str] = []
-    """Domains of causal order that it is seated in."""
+    """Domains of causal order that it is seated in; of a spare: those it stands by in."""
+    spare: bool = False
+    """It began without a seat, to take one when another broker fails."""
 
     @property
     def running(self) -> bool:
@@ -61,6 +63,16 @@ class RunFile(msgspec.Struct):
     def url(self) -> str:
         """What a client needs: every broker's address."""
         return format_url(tuple(self.addresses))
+
+    @property
+    def seated(self) -> list[BrokerEntry]:
+        """The brokers that are no spares."""
+        return [entry for entry in self.brokers if not entry.spare]
+
+    @property
+    def spares(self) -> list[BrokerEntry]:
+        """The others."""
+        return [entry for entry in self.brokers if entry.spare]
 
     @property
     def addresses(self) -> list[tuple[str, int]]:

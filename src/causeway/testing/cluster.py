@@ -70,6 +70,7 @@ class LocalCluster:
 
     Args:
         brokers: how many.
+        spares: how many more that hold no seat and take that of a broker which fails; the last ones of `brokers`.
         durability: "memory" (fast) or "disk" (acknowledged messages survive SIGKILL of every broker).
         copies: K, brokers that hold a mailbox.
         data: a directory to keep, whose cluster is resumed; None for a temporary one that `stop` removes.
@@ -81,6 +82,7 @@ class LocalCluster:
         self,
         brokers: int = 3,
         *,
+        spares: int | None = None,
         durability: str = "memory",
         copies: int = 3,
         data: str | Path | None = None,
@@ -90,6 +92,7 @@ class LocalCluster:
         run = plan(
             found,
             brokers=brokers,
+            spares=spares,
             durability=durability,
             copies=copies,
             prefix=_PREFIX,

@@ -25,3 +25,9 @@ def test_domains_are_shown_with_their_routers() -> None:
     rows = [line.split() for line in shown("bus").splitlines()]
     assert ["d1", "b1", "b2"] in rows
     assert ["backbone", "b1,", "b3"] in rows
+
+
+def test_spares_are_no_seats() -> None:
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(places(plan(None, brokers=4, spares=1, prefix="b", seating=Seating(layout="bus"))))
+    assert "b5" not in console.export_text()

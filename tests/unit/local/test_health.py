@@ -28,6 +28,7 @@ def test_cluster_is_settled_once_all_are_active_and_the_directory_lies_on_all_of
     assert settled({**done, "c": _report("c")}, 3, 2), "the directory has as many copies as it was told to have"
     assert not settled({**done, "c": _report("c") | {"active": False}}, 3, 5)
     assert not settled({"a": _report("a")}, 1, 5)
+    assert settled({**done, "c": _report("c")}, 3, 5, spares=1), "a spare holds nothing"
 
 
 def test_everything_is_handed_over_once_the_latest_epochs_do_without_the_broker() -> None:

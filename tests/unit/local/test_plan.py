@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from causeway.errors import ConfigError
 from causeway.local.pids import identify
 from causeway.local.plan import command, founds, plan
 from causeway.local.runfile import BrokerEntry, RunFile
+from causeway.local.seating import Seating
 
 
 def test_new_cluster_has_three_brokers_on_disk_unless_told() -> None:
@@ -140,3 +142,62 @@ def test_brokers_in_memory_get_no_data_directory() -> None:
     for durability, expected in (("disk", True), ("memory", False)):
         run = RunFile([BrokerEntry("a")], durability)
         assert ("--data" in command(Path("d"), run, run.brokers[0])) is expected
+
+
+# Spares ---------------------------------------------------------------------------------------------------------
+def test_spares_come_after_the_brokers_and_stand_by_in_every_domain(tmp_path: Path) -> None:
+    run = plan(None, brokers=4, spares=2, port=7400, seating=Seating(layout="bus", domains=2))
+    assert [(entry.name, entry.port, entry.spare) for entry in run.brokers][3:] == [
+        ("broker-4", 7403, False),
+        ("broker-5", 7404, True),
+        ("broker-6", 7405, True),
+    ]
+    domains = {domain for entry in run.seated for domain in entry.domains}
+    assert len(domains) > 1
+    assert [set(entry.domains) for entry in run.spares] == [domains, domains]
+    lines = [command(tmp_path, run, entry) for entry in run.brokers]
+    assert ["--spare" in line for line in lines] == [False] * 4 + [True] * 2
+    assert lines[4].count("--domain") == len(domains)
+
+
+def test_spares_stay_spares_and_more_of_both_kinds_can_come() -> None:
+    run = plan(plan(None, brokers=2, spares=1))
+    assert [entry.name for entry in run.spares] == ["broker-3"]
+    run = plan(run, brokers=3, spares=2)
+    assert [entry.name for entry in run.seated] == ["broker-1", "broker-2", "broker-4"]
+    assert [entry.name for entry in run.spares] == ["broker-3", "broker-5"]
+    assert {tuple(entry.domains) for entry in run.brokers} == {("main",)}
+
+
+def test_spares_of_brokers_that_are_seated_by_name_have_ports_of_their_own() -> None:
+    run = plan(None, spares=1, port=7400, seating=Seating(seats={"x": ("d",), "y": ("d",)}))
+    assert [(entry.name, entry.port) for entry in run.brokers] == [("x", 7400), ("y", 7401), ("broker-1", 7402)]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"spares": -1}, r"spares=-1.*0\.\.63"),
+        ({"spares": 0}, r"spares=0.*has 1.*causeway leave"),
+        ({"spares": 62}, r"brokers=65"),
+        ({"seating": Seating(seats={"broker-4": ("main",)})}, r"seats='broker-4'.*is a spare"),
+    ],
+    ids=["negative", "fewer", "too many", "a spare's name"],
+)
+def test_spares_that_cannot_be_are_refused(wanted: dict[str, Any], message: str) -> None:
+    found = plan(None, brokers=3, spares=1)
+    with pytest.raises(ConfigError, match=message):
+        plan(found, **wanted)
+
+
+@pytest.mark.parametrize(
+    ("seating", "message"),
+    [
+        (Seating(nobody=True), r"spares=1.*has none"),
+        (Seating(layout="daisy", domains=17), r"spares=1.*16 domains.*17"),
+    ],
+    ids=["no domain", "too many domains"],
+)
+def test_spares_need_domains_that_they_can_stand_by_in(seating: Seating, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan(None, brokers=40, spares=1, seating=seating)

@@ -23,6 +23,7 @@ from causeway.testing import LocalCluster
         ("domains", {"domains": ["main"]}),
         ("domains", {"domains": "a/b"}),
         ("domains", {"brokers": 2, "domains": ["a", ["a", "b/c"]]}),
+        ("spares", {"spares": 1, "domains": None}),
     ],
 )
 def test_bad_cluster_is_refused_by_name(field: str, options: dict[str, object]) -> None:
