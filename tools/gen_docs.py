@@ -218,7 +218,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "settings": setting_table,
     "exits": lambda: meaning_table("exit code", Exit, lambda name: str(int(Exit[name]))),
     "brokers": lambda: meaning_table("field of a broker", view.BrokerLine),
-    "landmarks": lambda: meaning_table("field of a domain", landmarks.DomainLine),
+    "landmarks": lambda: meaning_table("field of a domain", landmarks.WatchedDomain),
     "mailboxes": lambda: meaning_table("field of a mailbox", view.MailboxLine),
     "steps": lambda: meaning_table("step", trace.Step, str.lower),
 }

@@ -37,7 +37,7 @@ class SpareLine(msgspec.Struct, kw_only=True):
     reachable: bool
 
 
-class DomainLine(msgspec.Struct, kw_only=True):
+class WatchedDomain(msgspec.Struct, kw_only=True):
     """One domain, as its agents see it."""
 
     domain: str
@@ -60,7 +60,7 @@ class DomainLine(msgspec.Struct, kw_only=True):
     """Why no seat can be given away: too few agents are there."""
 
 
-def domain_lines(reports: Iterable[Mapping[str, Any]]) -> list[DomainLine]:
+def domain_lines(reports: Iterable[Mapping[str, Any]]) -> list[WatchedDomain]:
     """Every domain that a broker reports, by name."""
     said: dict[str, list[Mapping[str, Any]]] = {}
     for report in reports:
@@ -69,13 +69,13 @@ def domain_lines(reports: Iterable[Mapping[str, Any]]) -> list[DomainLine]:
     return [_domain_line(domain, said[domain]) for domain in sorted(said)]
 
 
-def _domain_line(domain: str, said: list[Mapping[str, Any]]) -> DomainLine:
+def _domain_line(domain: str, said: list[Mapping[str, Any]]) -> WatchedDomain:
     latest = max(said, key=lambda one: (int(one.get("term", 0)), int(one.get("version", 0))))
     current = [one for one in said if one.get("term", 0) == latest.get("term", 0)]
     # Only a landmark knows who failed; and it knows best whether it may decide.
     own = [one for one in current if "failed" in one]
     word = own[0] if own else {}
-    return DomainLine(
+    return WatchedDomain(
         domain=domain,
         landmark=str(latest.get("landmark", "")),
         term=int(latest.get("term", 0)),
@@ -97,7 +97,7 @@ def _spare_line(agent: Mapping[str, Any]) -> SpareLine:
     )
 
 
-def domain_view(line: DomainLine) -> Table:
+def domain_view(line: WatchedDomain) -> Table:
     """A few rows: what is empty is left out."""
     landmark = f"landmark {escape(line.landmark)}, term {line.term}" if line.landmark else "no landmark yet"
     title = f"domain {escape(line.domain)}: {landmark}"

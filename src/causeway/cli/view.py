@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from causeway.cli.landmarks import DomainLine, domain_lines
+from causeway.cli.landmarks import WatchedDomain, domain_lines
 from causeway.names import RESERVED_PREFIX
 
 
@@ -87,7 +87,7 @@ class ClusterView(msgspec.Struct, kw_only=True):
     brokers: list[BrokerLine]
     mailboxes: list[MailboxLine]
     root: dict[str, Any]
-    agents: list[DomainLine] = []
+    agents: list[WatchedDomain] = []
     """Domains, as their landmarks and agents see them."""
 
     @property

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from causeway.cli import status as status_module
-from causeway.cli.landmarks import SEATS_SHOWN_MAX, DomainLine, HeldSeat, domain_lines, domain_view
+from causeway.cli.landmarks import SEATS_SHOWN_MAX, HeldSeat, WatchedDomain, domain_lines, domain_view
 from causeway.cli.view import ClusterView, merge
 
 
@@ -38,7 +38,7 @@ def _reports(*said: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"agents": [one]} for one in said]
 
 
-def shown(line: DomainLine) -> str:
+def shown(line: WatchedDomain) -> str:
     console = Console(width=100, record=True, file=io.StringIO())
     console.print(domain_view(line))
     return console.export_text()
@@ -81,7 +81,7 @@ def test_people_see_who_holds_the_seat_of_another_and_how_fit_spares_are() -> No
 
 def test_many_seats_that_nobody_took_are_a_number() -> None:
     usual = [HeldSeat(seat=f"b{n}", holder=f"b{n}") for n in range(SEATS_SHOWN_MAX + 1)]
-    line = DomainLine(domain="main", seats=[*usual, HeldSeat(seat="x", holder="y")])
+    line = WatchedDomain(domain="main", seats=[*usual, HeldSeat(seat="x", holder="y")])
     text = shown(line)
     assert "no landmark yet" in text
     assert f"{SEATS_SHOWN_MAX + 1} held by their own brokers, x (held by y)" in text
