@@ -92,6 +92,8 @@ class Agent:
         for card in head.agents:
             if card.peer.id != self._links.me.id:
                 self._links.learn(card.peer)
+        listed = dict.fromkeys(card.peer.id for card in head.agents)
+        self._reported = {broker: None for broker in self._reported if broker in listed}
         if known is None or known.term != head.term:
             self.told.repeat()
             for broker in self._reported:

@@ -18,7 +18,7 @@ from causeway.core.events import Measured, OwnershipGained, OwnershipLost, PeerM
 from causeway.core.machine import Turn
 from causeway.core.messages import AgentCard, Config, DomainDirectory, Measure, ToLandmark
 from causeway.core.ports import Courier, Groups, SeatedLinks
-from causeway.limits import CAPABILITY_USUAL
+from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
 from causeway.types import Instant, Key, Peer, key_of
 
@@ -113,7 +113,7 @@ class BrokerAgents:
         held = [seats for agent in self._agents.values() if (seats := agent.seats()) is not None]
         if held:
             seats = tuple(dict.fromkeys(seat for part in held for seat in part))
-            self._links.hold_seats(turn, seats)
+            self._links.hold_seats(turn, seats[:SEATS_HELD_MAX])  # more of them nobody would believe
 
     # Facts -----------------------------------------------------------------------------------------------------
     def on_joined(self, turn: Turn) -> None:

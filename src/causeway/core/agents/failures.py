@@ -14,7 +14,10 @@ from dataclasses import dataclass, field
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant
 
 SETTLE: Duration = 200 * MILLISECOND
-"""So long a broker must be gone before its seat is given away: those that fail together are taken together."""
+"""So long a broker must be gone before its seat is given away: a connection that only broke is back by then."""
+
+TOGETHER: Duration = 50 * MILLISECOND
+"""Who was lost so soon after a broker that is given up is given up with it: what fails together is one decision."""
 
 ALONE: Duration = 2 * SECOND
 """So long when nobody else is there to confirm it."""
@@ -64,6 +67,12 @@ class AgentFailures:
         watch.reports.clear()
         return was
 
+    def forget(self, broker: BrokerId) -> None:
+        """An agent no longer: if it comes again it begins anew, and what it said of others is void."""
+        self._watches.pop(broker, None)
+        for watch in self._watches.values():
+            watch.reports.pop(broker, None)
+
     def reported(self, broker: BrokerId, by: BrokerId) -> bool:
         """Another agent lost its link to a broker; whether that is news."""
         watch = self._watch(broker)
@@ -78,12 +87,13 @@ class AgentFailures:
     def judge(self, now: Instant, *, alone: bool) -> list[BrokerId]:
         """Those that are now taken for failed and were not before."""
         self._alone = alone
-        found = []
-        for broker, watch in self._watches.items():
-            if 0 <= self._due(watch) <= now:
-                watch.failed = True
-                watch.deaths.append(now)
-                found.append(broker)
+        first = self.next_look()
+        if first is None or first > now:
+            return []
+        found = [broker for broker, watch in self._watches.items() if 0 <= self._due(watch) <= now + TOGETHER]
+        for broker in found:
+            self._watches[broker].failed = True
+            self._watches[broker].deaths.append(now)
         return found
 
     def _due(self, watch: Watch) -> Instant:

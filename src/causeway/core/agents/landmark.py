@@ -9,7 +9,6 @@ Owns: the roll of the domain while we are its landmark, and what agents reported
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -171,6 +170,8 @@ class Landmark:
         if not gone:
             return False
         del self.roll.agents[gone[0]]
+        self.failures.forget(gone[0])
+        self._trips = {way: trip for way, trip in self._trips.items() if gone[0] not in way}
         self._write(turn, [rows.agent_gone(self._group, gone[0])])
         return True
 
@@ -216,15 +217,15 @@ class Landmark:
         for seat, card in chosen.items():
             self._tracer.note(turn, Step.SEAT_TAKEN, card.peer.name, f"the seat of {seat}")
         self._write(turn, writes)
-        self._refresh(turn, empty)
+        self._refresh(turn)
 
     def _lives(self, broker: BrokerId) -> bool:
         return self._links.is_up(broker) and not self.failures.has_failed(broker)
 
-    def _refresh(self, turn: Turn, seats: Sequence[str]) -> None:
+    def _refresh(self, turn: Turn) -> None:
         """Only who worked with the failed brokers measures anew."""
         failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
-        spares = tuple(broker for broker in self.roll.agents if not self.roll.seat_of(broker))
+        spares = tuple(broker for broker in self.roll.agents if not self.roll.seat_of(broker) and self._lives(broker))
         near = dict.fromkeys(by for broker in failed for by in self.failures.witnesses(broker))
         for broker in near:
             if broker != self._links.me.id and self._lives(broker):

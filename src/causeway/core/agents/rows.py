@@ -1,6 +1,6 @@
 """Rows of a domain's group: what every voter holds, so that a new landmark acts at once.
 
-b"a" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
+b"g" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
 """
 
 from __future__ import annotations

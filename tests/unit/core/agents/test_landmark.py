@@ -1,0 +1,400 @@
+"""A landmark: announcements make seats, failures empty them, spares take them, and nobody hears what may be lost."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from causeway.core.agents.failures import FLAP_SPAN, SETTLE
+from causeway.core.agents.landmark import Landmark
+from causeway.core.events import OwnershipGained
+from causeway.core.machine import Turn
+from causeway.core.messages import (
+    AgentCard,
+    Announce,
+    Distances,
+    DomainDirectory,
+    Holding,
+    Holdings,
+    LinkReport,
+    Measure,
+    ToLandmark,
+)
+from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
+from causeway.names import agents_name
+from causeway.store.base import Delete, Put, Row, Write
+from causeway.trace import Step
+from causeway.types import MILLISECOND, SECOND, key_of
+from tests.unit.core.agents.domain import DomainLinks, card_of, id_of
+from tests.unit.core.mail.neighbours import ME, OTHER, FakeGroups, config_of
+
+GROUP = key_of(agents_name("d"))
+
+
+class Hill:
+    """A landmark with its rows; `patient`: operations wait for `commit`."""
+
+    def __init__(self, *, patient: bool = False) -> None:
+        self.now = 100 * SECOND
+        self.patient = patient
+        self.groups, self.links = FakeGroups(), DomainLinks()
+        self.rows: dict[bytes, Row] = {}
+        self.groups.own(agents_name("d"))
+        self.steps: list[tuple[int, str]] = []
+        self.gain()
+
+    def gain(self, epoch: int = 5) -> None:
+        """As a landmark that has nothing but the rows."""
+        self.groups.operations.clear()
+        self.landmark = Landmark("d", GROUP, self.groups, self.links, "b1")
+        rows = [self.rows[key] for key in sorted(self.rows)]
+        config = config_of(agents_name("d"), ME, OTHER, epoch=epoch)
+        turn = Turn(self.now)
+        self.landmark.gain(turn, OwnershipGained(GROUP, config, rows, None))
+        self._note(turn)
+
+    def _note(self, turn: Turn) -> None:
+        self.steps += [(record.step, record.source) for record in turn.effects.traces]
+        if not self.patient:
+            self.commit()
+
+    def hears(self, head: ToLandmark) -> None:
+        turn = Turn(self.now)
+        self.landmark.arrived(turn, head)
+        self._note(turn)
+
+    def commit(self) -> None:
+        while self.groups.operations:
+            ticket, _, writes = self.groups.operations.pop(0)
+            for write in writes:
+                if isinstance(write, Put):
+                    self.rows[write.key] = Row(write.key, write.seq, write.value)
+                else:
+                    assert isinstance(write, Delete)
+                    del self.rows[write.start]
+            self.landmark.on_committed(Turn(self.now), ticket)
+
+    def look(self) -> None:
+        turn = Turn(self.now)
+        self.landmark.reconsider(turn)
+        self._note(turn)
+
+    def link(self, name: str, *, up: bool) -> None:
+        (self.links.down.discard if up else self.links.down.add)(id_of(name))
+        turn = Turn(self.now)
+        self.landmark.on_link(turn, id_of(name), up=up)
+        self._note(turn)
+
+    # In short
+    def announce(self, *cards: AgentCard) -> None:
+        for card in cards:
+            self.hears(Announce("d", card, 0))
+        if not self.patient:
+            self.links.take()
+
+    def lose(self, *names: str, by: str = "b2") -> None:
+        """We and another agent lose the links to brokers; nobody looks yet."""
+        for name in names:
+            self.link(name, up=False)
+            self.hears(LinkReport("d", id_of(by), id_of(name), False))
+
+    def fail(self, *names: str, by: str = "b2") -> None:
+        self.lose(*names, by=by)
+        self.now += SETTLE
+        self.look()
+
+    def held(self) -> dict[str, str]:
+        names = {broker: card.peer.name for broker, card in self.landmark.roll.agents.items()}
+        return {seat.seat: names[seat.holder] for seat in self.landmark.roll.seats.values()}
+
+    def told(self) -> list[tuple[bytes, int]]:
+        """Who was sent which version of the directory since the last call."""
+        return [(to, head.version) for to, head in self.links.take() if isinstance(head, DomainDirectory)]
+
+
+def domain(*spares: str, seated: int = 4) -> Hill:
+    """A domain of b1 (the landmark) to b4, with spares."""
+    hill = Hill()
+    hill.announce(*(card_of(f"b{number}") for number in range(1, seated + 1)))
+    hill.announce(*(card_of(name, spare=True) for name in spares))
+    return hill
+
+
+def keys_of(writes: list[Write]) -> list[bytes]:
+    return [write.key for write in writes if isinstance(write, Put)]
+
+
+# Who is there ----------------------------------------------------------------------------------------------------
+def test_announcement_makes_an_agent_and_a_seat_in_one_operation() -> None:
+    hill = Hill(patient=True)
+    hill.hears(Announce("d", card_of("b2"), 0))
+    (operation,) = hill.groups.operations
+    assert keys_of(operation[2]) == [b"g" + id_of("b2"), b"sb2", b"v"]
+    assert hill.held() == {"b2": "b2"}
+    assert id_of("b2") in hill.links.pinned
+
+
+def test_nobody_hears_what_is_not_on_all_copies() -> None:
+    hill = Hill(patient=True)
+    hill.hears(Announce("d", card_of("b2"), 0))
+    hill.hears(Announce("d", card_of("b2"), 0))
+    assert hill.told() == []
+    assert (hill.landmark.told.version, hill.landmark.told.agents) == (0, ())
+    hill.commit()
+    assert hill.told() == [(id_of("b2"), 1)]
+    assert hill.landmark.told.agents == (card_of("b2"),)
+
+
+def test_spare_is_an_agent_without_a_seat() -> None:
+    hill = Hill()
+    hill.announce(card_of("s1", spare=True))
+    assert (hill.held(), len(hill.rows)) == ({}, 2)
+
+
+def test_repeated_announcement_writes_nothing_and_is_answered_if_its_directory_is_old() -> None:
+    hill = domain()
+    version = hill.landmark.told.version
+    hill.hears(Announce("d", card_of("b2"), version))
+    assert hill.told() == []
+    hill.hears(Announce("d", card_of("b2"), version - 1))
+    assert hill.told() == [(id_of("b2"), version)]
+    assert hill.landmark.roll.version == version
+
+
+@pytest.mark.parametrize(
+    ("changed", "written"),
+    [
+        ({"capacity": 1099}, False),
+        ({"capacity": 1112}, True),
+        ({"capacity": 900}, True),
+        ({"fitness": 901, "capacity": 1000}, False),
+        ({"fitness": 900, "capacity": 1000}, True),
+        ({"capability": 1001, "capacity": 1000}, True),
+    ],
+    ids=["capacity-little", "capacity-more", "capacity-less", "fitness-little", "fitness-less", "capability"],
+)
+def test_only_notable_changes_are_written(changed: dict[str, int], written: bool) -> None:
+    hill = Hill()
+    hill.announce(card_of("b2", capacity=1000))
+    hill.announce(msgspec.structs.replace(card_of("b2"), **changed))
+    assert hill.landmark.roll.version == 1 + written
+
+
+def test_seats_beyond_the_bound_are_not_given() -> None:
+    hill = Hill()
+    hill.announce(*(card_of(f"n{number}") for number in range(SEATS_PER_DOMAIN_MAX + 2)))
+    assert len(hill.landmark.roll.seats) == SEATS_PER_DOMAIN_MAX
+    assert len(hill.landmark.roll.agents) == SEATS_PER_DOMAIN_MAX + 2
+
+
+def test_agents_are_bounded_and_who_is_gone_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.agents.landmark.AGENTS_PER_DOMAIN_MAX", 5)
+    hill = domain("s1", "s2", seated=3)
+    hill.announce(card_of("late", spare=True))
+    assert id_of("late") not in hill.landmark.roll.agents
+    hill.hears(Distances("d", id_of("s1"), ((id_of("b2"), 5),)))
+    hill.fail("s1")
+    hill.announce(card_of("late", spare=True))
+    assert [card.peer.name for card in hill.landmark.roll.agents.values()] == ["b1", "b2", "b3", "s2", "late"]
+    assert b"g" + id_of("s1") not in hill.rows
+    assert hill.landmark._trips == {}
+    hill.fail("late")
+    hill.links.down.discard(id_of("s1"))  # nobody told us that it is back: it was no agent
+    hill.announce(card_of("s1", spare=True))
+    hill.fail("b3")
+    assert hill.held()["b3"] in ("s1", "s2")
+    assert not hill.landmark.failures.has_failed(id_of("s1")), "it begins anew"
+
+
+def test_seated_agent_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("causeway.core.agents.landmark.AGENTS_PER_DOMAIN_MAX", 3)
+    hill = domain(seated=3)
+    hill.fail("b3")
+    hill.announce(card_of("late", spare=True))
+    assert id_of("b3") in hill.landmark.roll.agents
+    assert id_of("late") not in hill.landmark.roll.agents
+
+
+# Failures --------------------------------------------------------------------------------------------------------
+def test_seat_of_a_failed_broker_is_given_to_a_spare_and_told_when_it_is_written() -> None:
+    hill = domain("s1")
+    hill.patient = True
+    hill.fail("b4")
+    assert hill.held()["b4"] == "s1"
+    assert hill.told() == []
+    hill.commit()
+    version = hill.landmark.told.version
+    assert sorted(hill.told()) == sorted((id_of(name), version) for name in ("b2", "b3", "s1"))
+    assert {seat.seat: seat.since for seat in hill.landmark.told.seats}["b4"] == version
+    assert [step for step in hill.steps if step[0] in (Step.BROKER_FAILED, Step.SEAT_TAKEN)] == [
+        (Step.BROKER_FAILED, "b4"),
+        (Step.SEAT_TAKEN, "s1"),
+    ]
+
+
+def test_all_empty_seats_go_to_different_spares_in_one_operation() -> None:
+    hill = domain("s1", "s2", "s3", seated=6)
+    hill.patient = True
+    hill.lose("b4")
+    hill.now += 10 * MILLISECOND  # their links break one after the other
+    hill.lose("b5")
+    hill.now += 10 * MILLISECOND
+    hill.lose("b6")
+    hill.now += SETTLE - 20 * MILLISECOND
+    hill.look()
+    (operation,) = hill.groups.operations
+    assert keys_of(operation[2]) == [b"sb4", b"sb5", b"sb6", b"v"]
+    held = hill.held()
+    assert {held["b4"], held["b5"], held["b6"]} == {"s1", "s2", "s3"}
+
+
+def test_seats_beyond_the_spares_stay_with_who_had_them_until_a_spare_comes() -> None:
+    hill = domain("s1")
+    hill.fail("b3", "b4")
+    assert sorted([hill.held()["b3"], hill.held()["b4"]])[1] == "s1"
+    hill.announce(card_of("s2", spare=True))
+    assert {hill.held()["b3"], hill.held()["b4"]} == {"s1", "s2"}
+
+
+def test_link_that_only_we_lost_is_no_failure() -> None:
+    hill = domain("s1")
+    hill.link("b4", up=False)
+    hill.now += 60 * SECOND
+    hill.look()
+    assert hill.held()["b4"] == "b4"
+    hill.hears(LinkReport("d", id_of("b2"), id_of("b4"), False))
+    assert hill.held()["b4"] == "s1"
+
+
+def test_link_that_only_another_lost_is_no_failure_but_is_traced_once() -> None:
+    hill = domain("s1")
+    for _ in range(2):
+        hill.hears(LinkReport("d", id_of("b2"), id_of("b4"), False))
+    hill.now += 60 * SECOND
+    hill.look()
+    assert hill.held()["b4"] == "b4"
+    assert hill.steps.count((Step.LINK_FAILED, "b4")) == 1
+
+
+def test_report_that_was_withdrawn_confirms_nothing() -> None:
+    hill = domain("s1")
+    hill.lose("b4")
+    hill.hears(LinkReport("d", id_of("b2"), id_of("b4"), True))
+    hill.now += 60 * SECOND
+    hill.look()
+    assert hill.held()["b4"] == "b4"
+
+
+def test_broker_that_returns_finds_its_seat_taken_and_is_a_spare() -> None:
+    hill = domain("s1")
+    hill.fail("b4")
+    hill.links.take()
+    hill.link("b4", up=True)
+    assert hill.told() == [(id_of("b4"), hill.landmark.told.version)]
+    hill.announce(card_of("b4"))
+    assert hill.held()["b4"] == "s1"
+    hill.fail("b3")
+    assert hill.held()["b3"] == "b4"
+
+
+def test_broker_that_flaps_gets_no_seat_until_a_minute_is_over() -> None:
+    hill = domain("s1")
+    for _ in range(2):
+        hill.fail("b4")
+        hill.link("b4", up=True)
+    assert hill.landmark.statistics(hill.now)["flapping"] == ["b4"]
+    hill.fail("b3")
+    assert hill.held()["b3"] == "b3"
+    hill.now += FLAP_SPAN
+    hill.look()
+    assert hill.held()["b3"] == "b4"
+
+
+def test_spare_that_is_down_gets_nothing() -> None:
+    hill = domain("s1", "s2")
+    hill.link("s1", up=False)
+    hill.fail("b4")
+    assert hill.held()["b4"] == "s2"
+
+
+def test_nearest_spare_is_chosen_by_what_those_measured_that_lost_the_failed_one() -> None:
+    hill = domain("s1", "s2")
+    far, near = (id_of("s1"), 50 * MILLISECOND), (id_of("s2"), MILLISECOND)
+    hill.hears(Distances("d", id_of("b2"), (far, near)))
+    hill.hears(Distances("d", id_of("b3"), ((id_of("s2"), 3600 * SECOND),)))  # lost nothing: does not count
+    hill.fail("b4", by="b2")
+    assert hill.held()["b4"] == "s2"
+    assert [(to, head.about) for to, head in hill.links.take() if isinstance(head, Measure)] == [
+        (id_of("b2"), (id_of("s1"),))
+    ]
+
+
+# Who may decide --------------------------------------------------------------------------------------------------
+def test_landmark_without_a_majority_decides_nothing_and_does_when_it_has_one() -> None:
+    hill = domain("s1")
+    hill.groups.mine[GROUP] = False
+    hill.link("b4", up=False)
+    hill.landmark.failures.reported(id_of("b4"), id_of("b2"))
+    hill.now += SECOND
+    hill.look()
+    assert (hill.held()["b4"], hill.landmark.next_deadline()) == ("b4", None)
+    hill.groups.mine[GROUP] = True
+    hill.look()
+    assert hill.held()["b4"] == "s1"
+
+
+def test_new_landmark_goes_on_with_the_roll_and_says_so_to_all() -> None:
+    hill = domain("s1")
+    hill.fail("b4")
+    before, version = hill.held(), hill.landmark.roll.version
+    hill.links.take()
+    hill.gain(epoch=9)
+    assert (hill.held(), hill.landmark.roll.version, hill.landmark.told.term) == (before, version, 9)
+    assert (id_of("s1"), version) in hill.told()
+    assert hill.steps[-1] == (Step.LANDMARK, "b1")
+
+
+def test_new_landmark_looks_after_brokers_that_failed_before_its_time() -> None:
+    hill = domain("s1")
+    hill.links.down.add(id_of("b4"))
+    hill.gain(epoch=9)
+    hill.hears(LinkReport("d", id_of("b2"), id_of("b4"), False))
+    assert hill.landmark.next_deadline() == hill.now + SETTLE
+    hill.now += SETTLE
+    hill.look()
+    assert hill.held()["b4"] == "s1"
+
+
+def test_voters_are_the_living_agents_and_we_first_while_nobody_is_much_better() -> None:
+    hill = domain("s1")
+    hill.fail("b4")
+    assert hill.landmark.voters()[0].peer.name == "b1"
+    assert {card.peer.name for card in hill.landmark.voters()} == {"b1", "b2", "b3", "s1"}
+    hill.announce(card_of("s1", spare=True, capability=1250))
+    assert hill.landmark.voters()[0].peer.name == "s1"
+
+
+# What agents say -------------------------------------------------------------------------------------------------
+def test_strangers_report_and_measure_nothing() -> None:
+    hill = domain("s1")
+    hill.link("b4", up=False)
+    hill.hears(LinkReport("d", id_of("stranger"), id_of("b4"), False))
+    hill.hears(LinkReport("d", id_of("b2"), id_of("stranger"), False))
+    hill.hears(Distances("d", id_of("stranger"), ((id_of("b2"), 5),)))
+    hill.hears(Distances("d", id_of("b2"), ((id_of("stranger"), 5),)))
+    hill.now += 60 * SECOND
+    hill.look()
+    assert hill.held()["b4"] == "b4"
+    assert hill.landmark._trips == {}
+
+
+def test_groups_all_of_whose_holders_failed_are_named() -> None:
+    hill = domain()
+    box = Holding(key_of("box"), "box", 3, id_of("b3"), (id_of("b3"), id_of("b4")))
+    hill.hears(Holdings("d", id_of("b3"), 4, (box,)))
+    assert hill.landmark.statistics(hill.now)["groups"] == 0, "meant for the landmark before us"
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    hill.fail("b4")
+    assert hill.landmark.statistics(hill.now) == {"failed": ["b4"], "flapping": [], "groups": 1, "lost": []}
+    hill.fail("b3")
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
