@@ -54,7 +54,8 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     delivered: bool = False
     """The application itself acknowledged; otherwise stored (or, express, in the owner's memory)."""
     unwanted: bool = False
-    """Published, and nobody wants it: it went no further than the source broker."""
+    """Published, and nobody wants it: it went no further than the source broker. Of way 1 of a critical topic, also:
+    somebody may be served by way 0 alone, so that this is no acknowledgement without that one's."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):

@@ -200,6 +200,7 @@ class Items:
         last = first + count - 1
         was = piece.published
         assert was is not None
+        greets = _RETAIN if handed.greets is not None else 0  # who merges two ways must know: it comes by one
         ttl = max(1, piece.expires - turn.now) if piece.expires else 0
         keep = registration.interest.keep
         if keep:
@@ -213,7 +214,7 @@ class Items:
             first,
             count,
             registration.last if stored else 0,
-            piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE),
+            piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE) | greets,
             piece.priority,
             ttl,
             self._office.me,

@@ -17,12 +17,12 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.office import Office
 from causeway.core.messages import Attach, Attached, EndMailbox, Interest, MailboxEnded, Moved, Register, Registered
 from causeway.core.ports import Courier, Groups
+from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
 from causeway.names import is_private, may_end
 from causeway.store.base import Put, Row
-from causeway.topics import items_of
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
 
@@ -62,7 +62,7 @@ class OwnedSubscription:
         self.registered = False
         """Whether every item knows, or knew before we owned it."""
         self.ending = False
-        self.items: dict[str, None] = dict.fromkeys(places_of(interest))
+        self.items: dict[str, None] = dict.fromkeys(self.places())
         """Those that have not answered yet; in causal order, its seat."""
         self.leaving: dict[str, None] = {}
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
@@ -71,6 +71,10 @@ class OwnedSubscription:
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""
+
+    def places(self) -> tuple[str, ...]:
+        """Who must know what it wants."""
+        return places_of(self.box.mailbox.name, self.interest)
 
     @property
     def ended(self) -> bool:
@@ -152,7 +156,7 @@ class Subscriptions:
             if known is not None:
                 fresh.fresh = known.fresh
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
-                left = {**known.leaving, **({} if known.ended else dict.fromkeys(places_of(known.interest)))}
+                left = {**known.leaving, **({} if known.ended else dict.fromkeys(known.places()))}
                 fresh.leaving = {item: None for item in left if item not in fresh.items}
             known = fresh
             self._office.write_own(turn, box, [self._row(fresh)], lambda turn: self._written(turn, fresh))
@@ -216,6 +220,8 @@ class Subscriptions:
 
     def _say(self, turn: Turn, subscription: OwnedSubscription, item: str, interest: Interest | None) -> None:
         name = subscription.box.mailbox.name
+        if interest is not None:
+            interest = interest_at(item, name, interest)
         self._courier.post(turn, item, Register(item, name, subscription.version, interest, self._office.me))
 
     def on_registered(self, turn: Turn, head: Registered) -> None:
@@ -233,7 +239,8 @@ class Subscriptions:
             known.askers = []
             return
         del known.items[head.item]
-        known.numbers[head.item] = (head.number, head.history)
+        if serves(head.item, head.mailbox, known.interest):
+            known.numbers[head.item] = (head.number, head.history)
         if not known.items:
             if not known.leaving:
                 self._deadlines.cancel(group)
@@ -300,7 +307,7 @@ class Subscriptions:
             known.version += 1
             known.registered = known.safe = False
             known.tries = 0
-            known.items = dict.fromkeys(places_of(known.interest))
+            known.items = dict.fromkeys(known.places())
             known.numbers = {}
             # Before any item forgets it: a next owner would take it for registered.
             self._office.write_own(turn, known.box, [self._row(known)], lambda turn: self._written(turn, known))
@@ -337,11 +344,6 @@ class Subscriptions:
                 self._register(turn, known)
             elif known.ending and not known.ended:
                 self._retire(turn, group)
-
-
-def places_of(interest: Interest) -> tuple[str, ...]:
-    """Who must know of an interest: every item that may have such topics, or the seat that hands on in causal order."""
-    return (interest.seat,) if interest.seat else items_of(interest.pattern)
 
 
 def _is_again(earlier: Attach | EndMailbox, head: Attach | EndMailbox) -> bool:
