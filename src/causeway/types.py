@@ -118,6 +118,8 @@ class Flag(enum.IntFlag):
     APART = 32
     """Set by the source broker on way 1 of a critical topic: perhaps somebody is served by way 0 alone, so that to have
     it here is not enough for an acknowledgement."""
+    DELAYED = 64
+    """Published with a delay: what comes after it may be before it."""
 
 
 NORMAL_PRIORITY: Final = 4

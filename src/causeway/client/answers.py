@@ -22,7 +22,7 @@ from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import Attached, Browsed, Detach, MailboxEnded, Moved, SeatGiven, StatusReply, StoryReply
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
-from causeway.names import may_end
+from causeway.names import is_twin, may_end, twin_name
 
 SUBSCRIPTION_OVER: Final = frozenset({Code.NO_MAILBOX, Code.OVERFLOWED})
 """With these a broker says that a subscription has ended."""
@@ -58,6 +58,8 @@ class Answers:
         consumer = self._errands.find(head.consumer)
         if isinstance(consumer, MailReader) and self._consumers.on_attached(turn, link, consumer, head.mailbox):
             consumer.on_attached(head)
+            if head.twinned and consumer.interest is not None and consumer.partner is None:
+                self._consumers.ended.append(twin_name(head.mailbox))
             if consumer.front.begun:
                 self._say(ConsumerAttached(consumer.front))
         elif consumer is None:
@@ -106,6 +108,8 @@ class Answers:
         self._timers.cancel(inquiry.number)
         inquiry.done = True
         inquiry.error = error
+        if isinstance(inquiry, EndInquiry) and error is None:
+            self._consumers.let_go(inquiry.mailbox)
         if isinstance(inquiry, EndInquiry) and inquiry.then is not None:
             self._end_next(inquiry.then, error)
             return
@@ -116,7 +120,8 @@ class Answers:
         if isinstance(inquiry, EndInquiry) and may_end(mailbox):
             if not any(one.mailbox == mailbox for one in self._consumers.all()):
                 self._consumers.seen.forget_mailbox(mailbox)
-        self._say(InquiryDone(inquiry))
+        if not is_twin(mailbox):  # nobody asked for that
+            self._say(InquiryDone(inquiry))
 
     def _end_next(self, inquiry: EndInquiry, error: CausewayError | None) -> None:
         """The twin of a subscription has ended: now the subscription itself."""

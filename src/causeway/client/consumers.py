@@ -16,7 +16,7 @@ from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot, SeenStream
 from causeway.client.marks import Marks
-from causeway.client.merging import doubled_key, is_doubled, runs_of
+from causeway.client.merging import doubled_key, is_doubled, overtaken, runs_of
 from causeway.client.message import Delivery
 from causeway.client.reader import MailReader
 from causeway.client.seen import SeenStreams
@@ -188,6 +188,11 @@ class MailReaders:
         consumer.unconfirmed.clear()
         self._forget(consumer)
 
+    def let_go(self, mailbox: str) -> None:
+        """A mailbox has ended: readers that only wait for their settlements to be confirmed there have none."""
+        for consumer in [one for one in self._all.values() if one.mailbox == mailbox and one.closing]:
+            self.refuse(consumer, None)
+
     def _become_attached(self, turn: Turn, consumer: MailReader, link: Uplink) -> None:
         """Served here: before anything else, settle again what was not confirmed."""
         self._errands.on_answered(consumer)
@@ -215,15 +220,25 @@ class MailReaders:
             self._admit(consumer, seen, part)
 
     def _admit(self, consumer: MailReader, seen: SeenStream, lot: Lot) -> None:
+        late = overtaken(seen, lot, twin=consumer.front is not consumer) if lot.doubled else 0
         if lot.first > seen.high:
             seen.high = lot.first + lot.count - 1
             self._enqueue(consumer, lot)
             return
         self._collect_express()
-        fresh = self._sift(consumer, seen, lot)
-        for first, last in fresh:
+        for first, last in self._sift(consumer, seen, lot):
+            if first <= late:
+                self._skip(consumer, lot, first, min(last, late))
+                first = late + 1
+            if first > last:
+                continue
             whole = last - first + 1 == lot.count
             self._enqueue(consumer, lot if whole else lot.part(self._next_serial(), first, last))
+
+    def _skip(self, consumer: MailReader, lot: Lot, first: int, last: int) -> None:
+        """These ids come too late to be shown."""
+        consumer.settles.append((lot.seq + first - lot.first, lot.seq + last - lot.first))
+        self.dirty[consumer.number] = consumer
 
     def _next_serial(self) -> int:
         self._serial += 1

@@ -25,7 +25,7 @@ StreamKey = tuple[str, int, int]
 class SeenStream:
     """One incoming stream of one mailbox: what was accepted, what is in the application's hands."""
 
-    __slots__ = ("accepted", "high", "key", "lots", "mailbox", "ranges_max")
+    __slots__ = ("accepted", "high", "key", "lots", "mailbox", "passed", "ranges_max")
 
     def __init__(self, mailbox: str, key: StreamKey, ranges_max: int = SEEN_RANGES_MAX) -> None:
         self.mailbox = mailbox
@@ -36,6 +36,8 @@ class SeenStream:
         self.accepted = IdSet()
         self.lots: dict[int, Lot] = {}
         """Lots with messages not yet settled, by serial."""
+        self.passed: dict[tuple[bool, int], int] = {}
+        """Of what comes by two ways in order: how far each of them has come, per priority (see `merging`)."""
 
     def accept(self, first: int, last: int) -> None:
         """The application is done with these ids, for ever."""

@@ -5,18 +5,24 @@ tells copies apart from news are the publisher's ids, per pair of items and clas
 message that comes again: one that was accepted is settled, one that is in hand learns one more number under which it is
 settled when the application is done with it.
 
-Owns: what a delivery is called in the publisher's stream. Must not know: links, what was shown.
+An ordered stream comes in order by each way. What one of them has left out it will not bring: a message from before
+the subscription began there, or one that nobody acknowledged. Shown now, it would come too late.
+
+Owns: what a delivery is called in the publisher's stream, and what comes too late in it. Must not know: links,
+what was shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from causeway.client.lots import Lot, StreamKey
+from causeway.client.lots import Lot, SeenStream, StreamKey
 from causeway.core.messages import Deliver
-from causeway.types import CRITICAL_ITEM_PREFIX, Flag
+from causeway.types import CRITICAL_ITEM_PREFIX, Flag, ServiceClass
 
 _RETAIN = int(Flag.RETAIN)
+_DELAYED = int(Flag.DELAYED)
+_ORDERED = int(ServiceClass.TRANSACTIONAL)
 
 
 def is_doubled(head: Deliver) -> bool:
@@ -47,3 +53,15 @@ def runs_of(lot: Lot, next_serial: Callable[[], int]) -> list[Lot]:
         run.first = run.published.first + run.published.offset_of(0)
         runs.append(run)
     return runs
+
+
+def overtaken(seen: SeenStream, lot: Lot, *, twin: bool) -> int:
+    """The id up to which the other way has passed by what a lot brings (0: unknown), and note how far this way is."""
+    if not lot.doubled or seen.key[2] != _ORDERED or lot.flags & _DELAYED or lot.deliveries:
+        return 0
+    here = (twin, lot.priority)
+    own = seen.passed.get(here, 0)
+    if lot.first <= own:
+        return 0  # it comes late on its own way: a transaction had it, and was aborted
+    seen.passed[here] = lot.first + lot.count - 1
+    return seen.passed.get((not twin, lot.priority), 0)

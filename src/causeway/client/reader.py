@@ -183,24 +183,24 @@ class MailReader(Errand):
             # It may still serve us, or do so later: then it must not keep what it delivers for us.
             turn.send(self.attached_on.conn, Detach(self.mailbox, self.number))
         self.attached_on = None
-        for lot in [lot for lot in self.queue if not lot.doubled]:
+        left: list[Lot] = []
+        for lot in self.queue:
+            if lot.doubled or lot.consumer != self.number:
+                # What comes by two ways stays: whoever delivers it again says so under the same number, and the other
+                # way, which may have brought it too, does not.
+                left.append(lot)
+                continue
             lot.truncate()
             if lot.finished:
                 self.held.pop(lot.serial, None)
                 assert lot.seen is not None
                 lot.seen.lots.pop(lot.serial, None)
-        self._requeue()
+        self.queue.clear()
+        self.queue.extend(left)
         for pile in (self.returns, self.late):
             pile.clear()
         for lot in (*self.front.held.values(), *self.front.queue, *self.dirty):
             self._loosen(lot)
-
-    def _requeue(self) -> None:
-        """What is left to hand out: what comes by two ways is shown once, and is here. Whoever delivers it again says
-        so under the same number; and the other way, which brought it as well, does not."""
-        left = [lot for lot in self.queue if lot.doubled]
-        self.queue.clear()
-        self.queue.extend(left)
 
     def _loosen(self, lot: Lot) -> None:
         """Numbers that meant something on the lost link only."""

@@ -18,8 +18,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from msgspec import structs
-
 from causeway.client.arguments import check_causal, check_priority, check_selector, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
@@ -116,7 +114,7 @@ class Session(SessionMachine):
         if not reliable and service >= ServiceClass.TRANSACTIONAL:
             raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
         flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)
-        flags |= Flag.RETAIN if retain else 0
+        flags |= (Flag.RETAIN if retain else 0) | (Flag.DELAYED if published and delay else 0)
         mailbox, stream = item_of(dest) if published else dest, service
         if causal:
             check_causal(priority, delay, confirm=confirm, retain=retain)
@@ -209,10 +207,9 @@ class Session(SessionMachine):
         return consumer
 
     def _twin_of(self, consumer: MailReader, interest: Interest) -> MailReader:
-        """The reader of the other way of critical topics; what is retained comes by the first."""
+        """The reader of the other way of critical topics."""
         mailbox = check_mailbox("name", twin_name(consumer.mailbox))
-        wish = structs.replace(interest, retained=False)
-        twin = MailReader(self._number(), mailbox, consumer.credit, exclusive=consumer.exclusive, interest=wish)
+        twin = MailReader(self._number(), mailbox, consumer.credit, exclusive=consumer.exclusive, interest=interest)
         twin.front, twin.ends = consumer, is_private(consumer.mailbox)
         consumer.twin = twin
         return twin

@@ -120,6 +120,8 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
     """The mailbox that keeps what is older; empty when nobody does."""
     fresh: bool = False
     """A subscription that begins with this."""
+    twinned: bool = False
+    """A subscription that has or had a second mailbox for critical topics: who does not read that ends it."""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):

@@ -42,6 +42,7 @@ from causeway.wire.body import split
 from causeway.wire.headers import split_headers
 
 _RETAIN, _RELIABLE, _HEADERS = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.HEADERS)
+_PASSED_ON = int(Flag.HEADERS | Flag.DELAYED)
 _EXPRESS, _ORDERED = int(ServiceClass.EXPRESS), int(ServiceClass.TRANSACTIONAL)
 
 
@@ -214,7 +215,7 @@ class Items:
             first,
             count,
             registration.last if stored else 0,
-            piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE) | greets,
+            piece.flags & _PASSED_ON | (_RELIABLE if stored else piece.flags & _RELIABLE) | greets,
             piece.priority,
             ttl,
             self._office.me,

@@ -17,11 +17,11 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.office import Office
 from causeway.core.messages import Attach, Attached, EndMailbox, Interest, MailboxEnded, Moved, Register, Registered
 from causeway.core.ports import Courier, Groups
-from causeway.core.topics.places import interest_at, places_of, serves
+from causeway.core.topics.places import has_twin, interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
-from causeway.names import is_private, may_end
+from causeway.names import is_private, is_twin, may_end
 from causeway.store.base import Put, Row
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
@@ -48,6 +48,7 @@ class OwnedSubscription:
         "registered",
         "safe",
         "tries",
+        "twinned",
         "version",
     )
 
@@ -68,6 +69,7 @@ class OwnedSubscription:
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
+        self.twinned = not is_twin(box.mailbox.name) and has_twin(box.mailbox.name, interest)
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""
@@ -114,6 +116,7 @@ class Subscriptions:
             subscription.registered = row.registered
             subscription.ending = row.ending
             subscription.leaving = dict.fromkeys(row.leaving)
+            subscription.twinned = row.twinned
             if not row.registered or row.leaving:
                 self._register(turn, subscription)
 
@@ -155,6 +158,7 @@ class Subscriptions:
             fresh.fresh = known is None
             if known is not None:
                 fresh.fresh = known.fresh
+                fresh.twinned = fresh.twinned or known.twinned
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
                 left = {**known.leaving, **({} if known.ended else dict.fromkeys(known.places()))}
                 fresh.leaving = {item: None for item in left if item not in fresh.items}
@@ -183,6 +187,7 @@ class Subscriptions:
             subscription.registered,
             subscription.ending,
             tuple(subscription.leaving),
+            subscription.twinned,
         )
         group = subscription.box.mailbox.key
         return Put(group, SUBSCRIPTION, self._groups.position(group), encode(row))
@@ -264,10 +269,11 @@ class Subscriptions:
         """What a reader is told when it is served."""
         fresh, known.fresh = known.fresh, False
         if head.interest is None or not head.interest.replay:
-            return Attached(head.mailbox, head.consumer, fresh=fresh)
+            return Attached(head.mailbox, head.consumer, fresh=fresh, twinned=known.twinned)
         histories = list(dict.fromkeys(history for _, history in known.numbers.values()))
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, histories[0] if len(histories) == 1 else "", fresh)
+        history = histories[0] if len(histories) == 1 else ""
+        return Attached(head.mailbox, head.consumer, numbers, history, fresh, known.twinned)
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
