@@ -258,10 +258,12 @@ class MailReaders:
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""
-        for consumer in list(self.dirty.values()):
-            for lot in consumer.dirty:
-                self._collect_lot(consumer, lot)
-            consumer.dirty.clear()
+        # What one of them accepted may be settled by another one too, which then has its say in this turn as well.
+        while collected := [consumer for consumer in self.dirty.values() if consumer.dirty]:
+            for consumer in collected:
+                lots, consumer.dirty = consumer.dirty, []
+                for lot in lots:
+                    self._collect_lot(consumer, lot)
         found: list[tuple[MailReader, list[Span]]] = []
         for consumer in self.dirty.values():
             if consumer.settles:
