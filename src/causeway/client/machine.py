@@ -32,7 +32,7 @@ from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.telling import tell
 from causeway.client.transactions import Commitment, Transactions
-from causeway.client.ways import Ways
+from causeway.client.ways import TwoWays
 from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
@@ -93,7 +93,7 @@ class SessionMachine:
             timers=self._timers,
             say=self._say,
         )
-        self._ways = Ways(self._links, alarm=alarm)
+        self._ways = TwoWays(self._links, alarm=alarm)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None

@@ -24,13 +24,15 @@ WayLinks = tuple[Uplink | None, Uplink | None]
 """Which link each way uses."""
 
 
-class Ways:
+class TwoWays:
     """Of one session that publishes on critical topics."""
 
     def __init__(self, links: Uplinks, *, alarm: Alarm | None = None) -> None:
         self._links = links
         self._hope: Uplink | None = None
         """May become the second link when its broker has greeted us."""
+        self._home: Uplink | None = None
+        """As it was last time: a broker that was lost is not the first to try."""
         self._tried: dict[BrokerId, None] = {}
         """Brokers that could not be reached lately."""
         self._deadlines: Deadlines[int] = Deadlines(alarm)
@@ -49,6 +51,10 @@ class Ways:
             else:
                 self._leave_out(turn, hope)
         home = links.home
+        if self._home is not home:
+            if self._home is not None and self._is_gone(self._home):
+                self._leave_out(turn, self._home)
+            self._home = home
         if links.second is home:
             links.second = None
         if home is not None and home.peer is not None and self._hope is None and not self._is_good(home):

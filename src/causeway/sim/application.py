@@ -245,8 +245,7 @@ class Application:
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
         self._accepted[held.place] = held.letter
-        # What comes by two ways is done with when its application remembers that itself.
-        certain = self.process.disk is not None or not held.lot.doubled
+        certain = self.process.disk is not None or not held.lot.doubled  # by two ways only who remembers it is sure
         if certain and not held.lot.stale and held.number < VOLATILE_FROM:
             self._settling[held.place] = (held.mailbox, held.letter)
         self.process.poke()

@@ -311,7 +311,8 @@ def test_mailbox_is_ended_by_its_owner(stage: Stage, home: str) -> None:
     (first,) = stage.said(EndMailbox, home)
     assert first.mailbox == "twin/sub/billing/board"
     stage.receive(home, MailboxEnded(first.mailbox, first.token))
-    assert stage.session.ending and stage.outcomes(InquiryDone) == []
+    assert stage.session.ending
+    assert stage.outcomes(InquiryDone) == []
     stage.receive(home, Moved("sub/billing/board", peer("b3")))
     stage.open("b3")
     (asked,) = stage.said(EndMailbox, "b3")
