@@ -30,7 +30,6 @@ from causeway.client.settings import Address, SessionConfig
 from causeway.client.subscriptions import check_forgettable
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, Published
-from causeway.core.topics.places import has_twin
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
 from causeway.names import (
@@ -202,7 +201,7 @@ class Session(SessionMachine):
         )
         consumer.seat_of = seat_of
         self._fresh_consumers.append(consumer)
-        if interest is not None and not seat_of and has_twin(mailbox, interest):
+        if interest is not None and not seat_of and interest.has_twin(mailbox):
             self._fresh_consumers.append(self._twin_of(consumer, interest))
         return consumer
 

@@ -12,19 +12,9 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.messages import Interest
-from causeway.names import HISTORY_PREFIX, SHARED_PREFIX, is_twin
+from causeway.names import is_twin
 from causeway.topics import critical_items, critical_part, is_second_way, ordinary_items, other_way, quiet
 from causeway.types import half_of, key_of
-
-
-def is_lone(mailbox: str, interest: Interest) -> bool:
-    """Whether a subscription has no twin, although its topics may be critical."""
-    return interest.replay or mailbox.startswith((SHARED_PREFIX, HISTORY_PREFIX))
-
-
-def has_twin(mailbox: str, interest: Interest) -> bool:
-    """Whether a subscription reads two ways."""
-    return not interest.seat and critical_part(interest.pattern) is not None and not is_lone(mailbox, interest)
 
 
 def places_of(mailbox: str, interest: Interest) -> tuple[str, ...]:
@@ -35,7 +25,7 @@ def places_of(mailbox: str, interest: Interest) -> tuple[str, ...]:
     ordinary = () if is_twin(mailbox) else ordinary_items(interest.pattern)
     if part is None:
         return ordinary
-    if is_lone(mailbox, interest):
+    if interest.is_lone(mailbox):
         return (*ordinary, *critical_items(part, 0), *critical_items(part, 1))
     return (*ordinary, *critical_items(part, half_of(key_of(mailbox))))
 
@@ -53,4 +43,4 @@ def interest_at(place: str, mailbox: str, interest: Interest) -> Interest:
 
 def serves(place: str, mailbox: str, interest: Interest) -> bool:
     """Whether an item hands on to a subscription, or only knows of it."""
-    return not (is_second_way(place) and is_lone(mailbox, interest))
+    return not (is_second_way(place) and interest.is_lone(mailbox))

@@ -17,7 +17,7 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.office import Office
 from causeway.core.messages import Attach, Attached, EndMailbox, Interest, MailboxEnded, Moved, Register, Registered
 from causeway.core.ports import Courier, Groups
-from causeway.core.topics.places import has_twin, interest_at, places_of, serves
+from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
@@ -69,7 +69,7 @@ class OwnedSubscription:
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
-        self.twinned = not is_twin(box.mailbox.name) and has_twin(box.mailbox.name, interest)
+        self.twinned = not is_twin(box.mailbox.name) and interest.has_twin(box.mailbox.name)
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""

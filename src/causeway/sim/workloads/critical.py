@@ -11,6 +11,7 @@ from causeway.topics.critical import CRITICAL
 class CriticalTopics(Topics):
     """Most topics are critical; some wishes want both kinds."""
 
+    people = "critical-"
     topics = (
         f"{CRITICAL}/fire/north",
         f"{CRITICAL}/fire/south",

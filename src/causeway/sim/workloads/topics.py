@@ -51,16 +51,18 @@ class Topics(Workload):
 
     topics: tuple[str, ...] = TOPICS
     wishes: tuple[Wish, ...] = WISHES
+    people = ""
+    """In front of the names of its applications."""
 
     def setup(self) -> None:
         options = self.scene.options
         self.subscribers: list[Subscriber] = []
         for number in range(max(2, options.clients // 2)):
-            publisher = self.scene.application(f"publisher-{number}", keep=self.rng.random() < 0.25)
+            publisher = self.scene.application(f"{self.people}publisher-{number}", keep=self.rng.random() < 0.25)
             self.scene.launch(publisher)
             self.every(options.rate / options.burst, lambda publisher=publisher: self._burst(publisher))  # type: ignore[misc]
         for number in range(max(2, options.clients)):
-            self._subscriber(f"subscriber-{number}")
+            self._subscriber(f"{self.people}subscriber-{number}")
 
     def _subscriber(self, name: str) -> None:
         reader = self.scene.application(name, keep=self.rng.random() < 0.25)

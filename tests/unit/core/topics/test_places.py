@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.messages import Interest
-from causeway.core.topics.places import has_twin, interest_at, places_of, serves
+from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.names import twin_name
 from causeway.topics import item_of, ordinary_items
 from causeway.topics.critical import WAYS, critical_item
@@ -20,7 +20,7 @@ def test_mailbox_and_twin_read_one_way_each() -> None:
     side = half_of(key_of(WATCH))
     assert places_of(WATCH, FIRE) == (ITEMS[side],)
     assert places_of(twin_name(WATCH), FIRE) == (ITEMS[1 - side],)
-    assert has_twin(WATCH, FIRE)
+    assert FIRE.has_twin(WATCH)
 
 
 def test_a_wildcard_wants_ordinary_items_by_its_mailbox_alone() -> None:
@@ -37,14 +37,14 @@ def test_a_wildcard_wants_ordinary_items_by_its_mailbox_alone() -> None:
     ids=["shared", "history", "replay"],
 )
 def test_lone_subscriptions_are_served_by_way_0_and_known_to_way_1(mailbox: str, interest: Interest) -> None:
-    assert not has_twin(mailbox, interest)
+    assert not interest.has_twin(mailbox)
     assert places_of(mailbox, interest) == ITEMS
     assert [serves(item, mailbox, interest) for item in ITEMS] == [True, False]
     assert interest_at(ITEMS[1], mailbox, interest) == Interest("~critical/fire/*", retained=False)
 
 
 def test_ordinary_topics_and_causal_order_have_one_way() -> None:
-    assert not has_twin(WATCH, Interest("roads/#"))
+    assert not Interest("roads/#").has_twin(WATCH)
     seated = Interest("critical/#", seat="causeway/seats/b1")
-    assert not has_twin(WATCH, seated)
+    assert not seated.has_twin(WATCH)
     assert places_of(WATCH, seated) == ("causeway/seats/b1",)

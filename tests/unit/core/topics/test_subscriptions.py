@@ -87,7 +87,7 @@ def test_reader_is_served_when_every_item_has_answered() -> None:
     room.answer_all(registers[1:])
     assert room.heard(Attached) == []
     room.answer_all(registers[:1])
-    assert room.heard(Attached) == [Attached(WATCH, 1, fresh=True)]
+    assert room.heard(Attached) == [Attached(WATCH, 1, fresh=True, twinned=True)]
 
 
 def test_item_that_does_not_answer_is_asked_again() -> None:
