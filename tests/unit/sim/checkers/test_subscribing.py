@@ -255,7 +255,7 @@ def test_subscribing_catches_a_letter_of_a_former_life() -> None:
         checker.delivered(BOX, READER, letter(1))
 
 
-@pytest.mark.parametrize(("pattern", "expected"), [("roads/#", 1), ("*/x", 64), ("#", 64)])
+@pytest.mark.parametrize(("pattern", "expected"), [("roads/#", 1), ("critical/x", 2), ("*/x", 66), ("#", 96)])
 def test_subscribing_knows_how_many_items_know(pattern: str, expected: int) -> None:
     checker = begun(pattern)
     checker.registrations = expected
