@@ -21,7 +21,7 @@ from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
-from causeway.names import is_private, is_twin, may_end
+from causeway.names import is_twin, may_end
 from causeway.store.base import Put, Row
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
@@ -283,7 +283,7 @@ class Subscriptions:
         if known is not None and not known.ended:
             self._wait(turn, known, conn, head)
             self._withdraw(turn, known)
-        elif is_private(head.mailbox):
+        elif may_end(head.mailbox):  # also a subscription whose first owner died before it had written what it wants
             self._groups.retire(turn, group)
             turn.send(conn, MailboxEnded(head.mailbox, head.token))
         else:

@@ -296,6 +296,14 @@ def test_nobody_consumes_from_a_history() -> None:
 
 
 # Ending ---------------------------------------------------------------------------------------------------------
+def test_subscription_of_which_nothing_was_written_can_be_ended() -> None:
+    room = room_of()
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    assert room.heard(MailboxEnded) == [MailboxEnded(WATCH, 77)]
+    assert RETIRED in room.groups.asked
+
+
 def test_subscription_ends_when_every_item_has_forgotten_it() -> None:
     room = begun()
     room.client(EndMailbox(WATCH, 77))
@@ -352,8 +360,8 @@ def test_end_that_is_asked_for_twice_is_answered_twice() -> None:
 
 
 def test_mailbox_of_an_application_cannot_be_ended() -> None:
-    room = room_of()
-    room.client(EndMailbox(WATCH, 1))
+    room = room_of("app")
+    room.client(EndMailbox("app", 1))
     assert [head.code for head in room.heard(Moved)] == [Code.BAD_FIELD]
     assert room.groups.asked == []
 
