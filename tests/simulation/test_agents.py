@@ -294,12 +294,7 @@ def test_domain_that_lost_its_majority_says_so_and_goes_on_by_itself_when_it_is_
     assert domain.held()[again] != again
 
 
-LOST_READER = pytest.mark.xfail(
-    strict=True, reason="a broker asks for a group it left before the new owner reported it, and takes itself for owner"
-)
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2, pytest.param(3, marks=LOST_READER)])
+@pytest.mark.parametrize("seed", range(4))
 def test_never_two_owners_acknowledge_while_seats_move(seed: int) -> None:
     faults = {"crashes": 40.0, "crash_group_max": 2, "partitions": 15.0, "down_max": 4 * SECOND}
     settings = {"workloads": ["transactional", "queue"], "safety": 12 * SECOND, "rate": 5.0, "patience": 30 * SECOND}

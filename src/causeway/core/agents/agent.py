@@ -98,7 +98,7 @@ class Agent:
             self.told.repeat()
             for broker in self._reported:
                 self._report(turn, broker, up=False)  # a new landmark has not heard of it
-        self._hold_news(turn)
+        self.on_holdings(turn)
         return True
 
     def seats(self) -> tuple[str, ...] | None:
@@ -138,10 +138,7 @@ class Agent:
             self._courier.post(turn, agents_name(self.domain), Distances(self.domain, self._links.me.id, known))
 
     def on_holdings(self, turn: Turn) -> None:
-        """`told` has changed."""
-        self._hold_news(turn)
-
-    def _hold_news(self, turn: Turn) -> None:
+        """`told` may have changed."""
         if self.told.has_news and self.directory is not None:
             self._deadlines.set_if_unset(_HOLDINGS, turn.now + REPORT_AFTER)
 

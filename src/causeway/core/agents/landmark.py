@@ -204,12 +204,10 @@ class Landmark:
                 deaths = self.failures.deaths(broker, turn.now)
                 self._tracer.note(turn, Step.BROKER_FAILED, roll.agents[broker].peer.name, number=deaths)
         empty = [seat.seat for seat in roll.seats.values() if self.failures.has_failed(seat.holder)]
-        spares = [
-            card
-            for broker, card in roll.agents.items()
-            if not roll.seat_of(broker) and self._lives(broker) and not self.failures.flaps(broker, turn.now)
-        ]
-        chosen = choosing.takers(empty, spares, self._round_trips) if empty and spares else {}
+        if not empty:
+            return  # as nearly always: this is asked with every report
+        spares = [card for card in self._spares() if not self.failures.flaps(card.peer.id, turn.now)]
+        chosen = choosing.takers(empty, spares, self._round_trips)
         if not chosen:
             return
         position = self._groups.position(self._group)
@@ -219,13 +217,17 @@ class Landmark:
         self._write(turn, writes)
         self._refresh(turn)
 
+    def _spares(self) -> list[AgentCard]:
+        seated = {seat.holder for seat in self.roll.seats.values()}
+        return [card for broker, card in self.roll.agents.items() if broker not in seated and self._lives(broker)]
+
     def _lives(self, broker: BrokerId) -> bool:
         return self._links.is_up(broker) and not self.failures.has_failed(broker)
 
     def _refresh(self, turn: Turn) -> None:
         """Only who worked with the failed brokers measures anew."""
         failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
-        spares = tuple(broker for broker in self.roll.agents if not self.roll.seat_of(broker) and self._lives(broker))
+        spares = tuple(card.peer.id for card in self._spares())
         near = dict.fromkeys(by for broker in failed for by in self.failures.witnesses(broker))
         for broker in near:
             if broker != self._links.me.id and self._lives(broker):

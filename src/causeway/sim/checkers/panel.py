@@ -112,7 +112,8 @@ class Panel(Checker):
         """A frame was put on a connection."""
         self.owner.now = self.handing.now = self._clock()
         if isinstance(head, Deliver):
-            self.handing.watch(sender, receiver, head)
+            if self.handing in self.checkers:
+                self.handing.watch(sender, receiver, head)
         else:
             self.owner.watch(sender, receiver, head, brokers=brokers)
 
