@@ -19,7 +19,6 @@ from causeway.core.messages import (
     Outdated,
     Prepare,
     Promised,
-    Resolved,
 )
 from causeway.store.base import LOCAL, Page
 from causeway.types import Key, Peer
@@ -285,17 +284,6 @@ def test_member_that_left_ignores_everything_from_before(restart: bool) -> None:
     assert not bench.writing
     assert not bench.said(Promised)
     assert bench.groups.empty
-
-
-def test_member_that_left_does_not_believe_a_directory_that_still_calls_it_one() -> None:
-    bench = follower()
-    former = bench.groups.config(KEY)
-    assert former is not None
-    bench.feed(B, Chosen(KEY, ABC_8, 1))
-    bench.settle()
-    bench.groups.forget(KEY)  # what we had heard of the epoch without us
-    bench.feed(C, Resolved(KEY, former))
-    assert bench.groups.config(KEY) is None, "we would wait for ourselves"
 
 
 def test_member_that_left_tells_one_that_slept_through_it_that_the_group_went_on() -> None:
