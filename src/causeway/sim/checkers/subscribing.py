@@ -129,7 +129,8 @@ class Subscribing(Checker):
             return False
         watched.owed, watched.notices = {}, {}
         watched.periods.append(Period(wish, self.now))
-        if wish.retained and (before is None or before.begun is not None):  # else nobody knows whether it begins anew
+        # Else nobody knows whether it begins anew; or, of a colour, whether another one took its place before it began.
+        if wish.retained and not wish.colour and (before is None or before.begun is not None):
             kept = {topic: letters[-1] for topic, letters in self._retained.items()}
             watched.notices = {topic: letter for topic, letter in kept.items() if wish.wants(letter)}
         return before is not None

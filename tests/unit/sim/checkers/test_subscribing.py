@@ -347,6 +347,15 @@ def test_subscribing_owes_nothing_retained_when_nobody_knows_whether_it_begins_a
     assert checker.owed() == []
 
 
+def test_subscribing_owes_nothing_retained_of_a_colour_because_another_colour_may_take_its_place() -> None:
+    checker = Subscribing()
+    send(checker, notice(2))
+    checker.now = 5
+    checker.subscribed(BOX, Wish("notices/*", notice(2).colour, retained=True))
+    assert checker.owed() == []
+    checker.delivered(BOX, READER, notice(2))
+
+
 @pytest.mark.parametrize(
     ("pattern", "topic", "expected"),
     [
