@@ -21,9 +21,9 @@ from causeway.topics.critical import critical_item
 from causeway.types import MILLISECOND, SECOND, Instant, ServiceClass, half_of, key_of
 
 BROKERS = 12
-PERIOD = 5 * MILLISECOND
+PERIOD = 20 * MILLISECOND
 """Between two messages."""
-GAP_MAX = 250 * MILLISECOND
+GAP_MAX = 100 * MILLISECOND
 ORDINARY, CRITICAL = "fire/north", "critical/fire/north"
 READER, MAILBOX = "board", durable_mailbox("board", "all", shared=False)
 
@@ -119,7 +119,7 @@ def test_no_gap_whichever_broker_dies(role: str) -> None:
 
 def test_the_same_death_is_a_gap_of_ordinary_topics() -> None:
     stage = Stage(ORDINARY)
-    assert stage.kill(stage.owner(item_of(ORDINARY))) > 4 * GAP_MAX
+    assert stage.kill(stage.owner(item_of(ORDINARY))) > 10 * GAP_MAX
 
 
 def test_both_ways_are_disjoint() -> None:
@@ -138,13 +138,13 @@ def test_both_ways_are_disjoint() -> None:
 @pytest.mark.parametrize(
     "faults",
     [
-        {"crashes": 30.0, "down_max": 4 * SECOND},
-        {"crashes": 20.0, "partitions": 15.0, "client_crashes": 15.0, "loss": 0.02, "resets": 20.0, "stops": 5.0},
+        {"crashes": 30.0, "partitions": 15.0, "client_crashes": 15.0, "loss": 0.02, "resets": 20.0, "stops": 5.0},
         {"crashes": 15.0, "client_crashes": 10.0, "send_timeout": 2 * SECOND, "client_roams": True},
     ],
-    ids=["crashes", "everything", "impatient"],
+    ids=["everything", "impatient"],
 )
 def test_nothing_is_lost_doubled_or_late(faults: dict[str, float]) -> None:
-    verdict = SimRun(options_calm(2, workloads=["critical"], safety=12 * SECOND, **faults)).run()
+    values: dict[str, object] = {"rate": 10.0, "down_max": 4 * SECOND, **faults}
+    verdict = SimRun(options_calm(2, workloads=["critical"], safety=12 * SECOND, **values)).run()
     assert verdict.ending == "ok", verdict.evidence
     assert verdict.observations["delivered"] > 100
