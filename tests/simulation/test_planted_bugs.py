@@ -232,7 +232,7 @@ def test_disorder_is_caught_when_forwards_do_not_say_what_they_follow(monkeypatc
         real(self, turn, msgspec.structs.replace(head, follows=0), body)
 
     monkeypatch.setattr(Outbox, "forward", forward)
-    hunt_topics(saying="reached", loss=0.05, reorder=0.2)
+    hunt_topics(saying="reached", reorder=0.3)
 
 
 def test_loss_is_caught_when_a_new_owner_takes_old_batches_for_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
