@@ -160,7 +160,8 @@ class Registry:
         placed = self.placed(name)
         if placed == []:
             return None
-        return tuple(filter(self.is_eligible, placed or self._near(key, self.settings.copies)))[: self.settings.copies]
+        wanted = {p.id: p for p in (*(placed or ()), *self._near(key, self.settings.copies)) if self.is_eligible(p)}
+        return tuple(wanted.values())[: self.settings.copies]
 
     def _near(self, key: Key, count: int) -> list[Peer]:
         if self.leaving:

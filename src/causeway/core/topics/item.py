@@ -69,6 +69,7 @@ class Item:
         "histories",
         "index",
         "open",
+        "published",
         "registrations",
         "retained",
         "retained_bytes",
@@ -95,6 +96,8 @@ class Item:
         """New subscriptions that have all that was retained, to be written."""
         self.ungreeted: dict[str, None] = {}
         """Names of those to which nothing of that was sent yet."""
+        self.published = 0
+        """Messages that were handed out in our time, also to nobody."""
         self.handed = -1
         """First number of the last stored batch that was handed out in our time."""
 

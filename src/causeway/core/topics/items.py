@@ -11,7 +11,7 @@ Must not know: where subscriptions live, who publishes from where (`leases` does
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -153,6 +153,10 @@ class Items:
         group = item.box.mailbox.key
         return Put(group, registration_key(r.mailbox), self._groups.position(group), encode(row))
 
+    def published(self) -> Iterator[tuple[str, int]]:
+        """Messages published to each item since we own it."""
+        return ((item.name, item.published) for item in self.all.values())
+
     # Handing on ------------------------------------------------------------------------------------------------
     def hand_out(self, turn: Turn, group: Key) -> None:
         """Forward what arrived, as far as subscriptions keep up, and settle what all have."""
@@ -169,6 +173,7 @@ class Items:
 
     def _hand_out(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
         span = (batch.seq, batch.seq + batch.count - 1)
+        item.published += batch.count
         published = batch.published
         if published is None:
             item.done.append(span)  # nobody can have sent it: faults.deposit_fault

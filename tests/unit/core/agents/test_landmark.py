@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from causeway.config import BrokerConfig
 from causeway.core.agents.failures import FLAP_SPAN, SETTLE
 from causeway.core.agents.landmark import Landmark
 from causeway.core.events import OwnershipGained
@@ -46,7 +47,7 @@ class Hill:
     def gain(self, epoch: int = 5) -> None:
         """As a landmark that has nothing but the rows."""
         self.groups.operations.clear()
-        self.landmark = Landmark("d", GROUP, self.groups, self.links, "b1")
+        self.landmark = Landmark("d", GROUP, self.groups, self.links, BrokerConfig(name="b1"))
         rows = [self.rows[key] for key in sorted(self.rows)]
         config = config_of(agents_name("d"), ME, OTHER, epoch=epoch)
         turn = Turn(self.now)
