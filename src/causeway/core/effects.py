@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.core.messages import Message
-from causeway.placing import PlanRequest
+from causeway.core.placing import PlanRequest
 from causeway.store.base import Write
 from causeway.trace import TraceRecord
 
@@ -67,7 +67,7 @@ class Pause(msgspec.Struct, frozen=True):
     paused: bool
 
 
-class Plan(msgspec.Struct, frozen=True):
+class PlanItems(msgspec.Struct, frozen=True):
     """Compute where items should be, beside everything else, and report Planned(group, ...)."""
 
     group: bytes
@@ -85,4 +85,4 @@ class Effects(msgspec.Struct, eq=False):
     pauses: list[Pause] = []
     closes: list[Close] = []
     traces: list[TraceRecord] = []
-    plans: list[Plan] = []
+    plans: list[PlanItems] = []

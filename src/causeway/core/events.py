@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.messages import Config, Message
-from causeway.placing import PlannedItems
+from causeway.core.placing import PlannedItems
 from causeway.store.base import Page, Row
 from causeway.types import Key, Peer
 
@@ -73,7 +73,7 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """A Plan is computed."""
+    """A PlanItems is computed."""
 
     group: bytes
     plan: PlannedItems

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from causeway.core.effects import Effects, Load, Persist, Plan
+from causeway.core.effects import Effects, Load, Persist, PlanItems
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Planned, Received
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
@@ -290,7 +290,7 @@ class Process:
             for record in effects.traces:
                 self.world.on_trace(record)
 
-    def _plan(self, life: int, plan: Plan) -> None:
+    def _plan(self, life: int, plan: PlanItems) -> None:
         if life == self.life:
             from causeway.placement.live import plan_live
 

@@ -74,15 +74,15 @@ class Agent:
 
     @property
     def is_home(self) -> bool:
-        """Whether this is the first of our domains."""
-        return self._card.home
+        """Whether we hold a seat here that is given items."""
+        seats = self.directory.seats if self.directory is not None else ()
+        return any(seat.home and seat.holder == self._links.me.id for seat in seats)
 
     # Ourselves -------------------------------------------------------------------------------------------------
     def start(self, turn: Turn) -> None:
         """We are in the ring, or may speak to those who are."""
         self._deadlines.set_if_unset(_ANNOUNCE, turn.now)
-        if self._card.home:
-            self._deadlines.set_if_unset(_RATES, turn.now + self._rates_every)
+        self._deadlines.set_if_unset(_RATES, turn.now + self._rates_every)
 
     def update(self, turn: Turn, card: AgentCard) -> None:
         """We have measured ourselves again."""
@@ -180,7 +180,7 @@ class Agent:
 
     def _say_rates(self, turn: Turn) -> None:
         self._deadlines.set(_RATES, turn.now + self._rates_every)
-        counts = self._rates.take(self._published())
+        counts = self._rates.take(self._published()) if self.is_home else ()
         if counts:
             report = ItemRates(self.domain, self._links.me.id, self._rates_every, counts)
             self._courier.post(turn, agents_name(self.domain), report)
@@ -202,9 +202,10 @@ class Agent:
 
     def statistics(self) -> dict[str, object]:
         """The directory, for people."""
-        known = self.directory
+        known, placement = self.directory, self.places.statistics()
         if known is None:
-            return {"domain": self.domain, "landmark": "", "term": 0, "version": 0, "agents": [], "seats": []}
+            empty = {"landmark": "", "term": 0, "version": 0, "agents": [], "seats": []}
+            return {"domain": self.domain, **empty, "placement": placement}
         names = {card.peer.id: card.peer.name for card in known.agents}
         holders = {seat.holder for seat in known.seats}
         return {
@@ -224,4 +225,5 @@ class Agent:
             "seats": [
                 {"seat": seat.seat, "holder": names.get(seat.holder, ""), "since": seat.since} for seat in known.seats
             ],
+            "placement": placement,
         }

@@ -19,10 +19,10 @@ from causeway.core.deadlines import Alarm
 from causeway.core.events import Measured, MembershipChanged, OwnershipGained, OwnershipLost, PeerMessage, Planned
 from causeway.core.machine import Turn
 from causeway.core.messages import AgentCard, Config, DomainDirectory, ItemPolicy, Measure, ToLandmark
+from causeway.core.placing import PlannedItems
 from causeway.core.ports import Courier, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
-from causeway.placing import PlannedItems
 from causeway.topics import is_item
 from causeway.types import Instant, Key, Peer, key_of
 
@@ -170,7 +170,7 @@ class BrokerAgents:
     def on_owned(self, turn: Turn, group: Key, config: Config) -> None:
         """We own a group, in a new epoch."""
         for agent in self._agents.values():
-            if agent.is_home or not is_item(config.name):
+            if not is_item(config.name) or agent is self._home():
                 agent.told.owned(group, config)
                 agent.on_holdings(turn)
 
@@ -192,13 +192,18 @@ class BrokerAgents:
     def wanted(self, name: str) -> list[Peer] | None:
         """Who should hold a group, if it is one of agents or an item that a policy places: the owner first."""
         if not is_agents(name):
-            home = self._agents.get(self._config.domains[0]) if self._config.domains and is_item(name) else None
+            home = self._home() if is_item(name) else None
             return home.placed(name, self._groups.suspects) if home is not None else None
         landmark = self._landmarks.get(key_of(name))
         if landmark is not None:
             return [card.peer for card in landmark.voters()]
         agent = self._agents.get(name[len(AGENTS_PREFIX) :])
         return agent.voters() if agent is not None else []
+
+    def _home(self) -> Agent | None:
+        """The domain whose landmark places our items: where we hold a seat that is given some, or the first."""
+        held = (agent for agent in self._agents.values() if agent.is_home)
+        return next(held, next(iter(self._agents.values()), None))
 
     # Time ------------------------------------------------------------------------------------------------------
     def _look(self, landmark: Landmark) -> None:

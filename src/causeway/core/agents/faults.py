@@ -19,12 +19,12 @@ from causeway.core.messages import (
     SeatHolder,
 )
 from causeway.core.messages.soundness import peer_fault
+from causeway.core.placing import NOBODY, PlannedItems
 from causeway.domains import check_domain
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, HOLDINGS_AT_ONCE_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.names import check_name, check_seat
-from causeway.placing import NOBODY, PlannedItems
 from causeway.topics import is_item
 from causeway.topics.limits import TOPIC_ITEMS
 from causeway.types import KEY_BYTES, SECOND, Duration
@@ -69,29 +69,33 @@ def holder_fault(seat: SeatHolder) -> str | None:
 
 def plan_fault(plan: PlannedItems) -> str | None:
     """Of who should hold which item: what passes can be looked up."""
-    items, seats = len(plan.items), len(plan.seats)
+    items, seats = len(plan.items), len(plan.brokers)
     try:
-        for seat in plan.seats:
-            check_seat("seats", seat)
+        for seat in plan.brokers:
+            check_seat("brokers", seat)
     except ConfigError as error:
         return str(error)
-    cases = (*plan.cases, plan.spared)
+    changes = [*(case.changed for case in plan.cases), plan.spared.changed]
     fault = (
         _count_fault("items", plan.items, TOPIC_ITEMS)
-        or _count_fault("seats", plan.seats, SEATS_PER_DOMAIN_MAX)
+        or _count_fault("brokers", plan.brokers, SEATS_PER_DOMAIN_MAX)
         or _count_fault("cases", plan.cases, seats * (seats + 1) // 2)
         or next((f"items: {name!r} is none" for name in plan.items if not is_item(name)), None)
-        or next(filter(None, (_count_fault("changes", case.changes, items) for case in cases)), None)
+        or next(filter(None, (_count_fault("changed", changed, items) for changed in changes)), None)
     )
     if fault is not None:
         return fault
-    if not len(plan.owners) == len(plan.mirrors) == items or len(plan.risks) != seats:
-        return "owners, mirrors and risks must have one entry per item and per seat"
-    placings = [placing for case in cases for placing in case.changes]
+    rows = (plan.risks, *plan.risks_after)
+    if not len(plan.owners) == len(plan.mirrors) == items or any(len(row) != seats for row in rows):
+        return "owners and mirrors must have one entry per item, risks one per broker"
+    placings = [placing for changed in changes for placing in changed]
     placed = [*plan.owners, *plan.mirrors, *(seat for _, owner, mirror in placings for seat in (owner, mirror))]
     numbers_of_items = (item for item, _, _ in placings)
-    if not all(NOBODY <= seat < seats for seat in placed) or not all(0 <= item < items for item in numbers_of_items):
-        return "a seat or an item has a number that nobody has"
+    spared = plan.spared.brokers
+    if not all(NOBODY <= seat < seats for seat in (*placed, *spared)) or not all(
+        0 <= i < items for i in numbers_of_items
+    ):
+        return "a broker or an item has a number that nobody has"
     return None
 
 

@@ -20,7 +20,7 @@ from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import Placer
 from causeway.core.agents.tracer import AgentTracer
-from causeway.core.effects import Plan
+from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -36,9 +36,9 @@ from causeway.core.messages import (
     SeatHolder,
     ToLandmark,
 )
+from causeway.core.placing import PlannedItems
 from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
-from causeway.placing import PlannedItems
 from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import BrokerId, Duration, Instant, Key
@@ -217,7 +217,9 @@ class Landmark:
         return True
 
     def _seat(self, position: int, seat: str, card: AgentCard) -> Write:
-        holder = self.roll.seats[seat] = SeatHolder(seat, card.peer.id, self.roll.version + 1)
+        known = self.roll.seats.get(seat)
+        home = card.home if known is None else known.home
+        holder = self.roll.seats[seat] = SeatHolder(seat, card.peer.id, self.roll.version + 1, home)
         return rows.seat_row(self._group, position, holder)
 
     # Who is there ----------------------------------------------------------------------------------------------
@@ -241,7 +243,7 @@ class Landmark:
         self._fill_seats(turn)
         request = self.placer.look(turn.now, self.roll, self.holdings, self.failures.has_failed)
         if request is not None:
-            turn.effects.plans.append(Plan(self._group, request))
+            turn.effects.plans.append(PlanItems(self._group, request))
 
     def on_planned(self, turn: Turn, plan: PlannedItems) -> None:
         """The places of our items are computed: write them down if they are others."""
@@ -322,6 +324,7 @@ class Landmark:
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
             "lost": self.holdings.lost(failed),
+            "load": self.placer.statistics(self.roll, self.holdings),
         }
 
 

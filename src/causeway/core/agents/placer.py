@@ -13,7 +13,7 @@ from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.load import ItemLoad
 from causeway.core.agents.rows import Roll
 from causeway.core.messages import Holding, ItemRates
-from causeway.placing import NOBODY, PlannedItems, PlanRequest
+from causeway.core.placing import NOBODY, PlannedItems, PlanRequest
 from causeway.types import BrokerId, Duration, Instant
 
 WINDOWS_MIN: Final = 3
@@ -68,10 +68,10 @@ class Placer:
         if not request.items or not any(map(any, request.samples)):
             return None
         rates = dict(zip(request.items, self.load.means(request.items), strict=True))
-        capacities = dict(zip(request.seats, request.capacities, strict=True))
+        capacities = dict(zip(request.brokers, request.capacities, strict=True))
         if (
             roll.policy is not None
-            and (roll.policy.items, roll.policy.seats) == (request.items, request.seats)
+            and (roll.policy.items, roll.policy.brokers) == (request.items, request.brokers)
             and not _differ(self._rates, rates)
             and not _differ(self._capacities, capacities)
         ):
@@ -84,24 +84,37 @@ class Placer:
         """The plan is there."""
         self._wait = WINDOWS_BETWEEN
 
+    def statistics(self, roll: Roll, holdings: HoldingsKnown) -> dict[str, object]:
+        """What a plan would be computed from now: `causeway plan placement` does."""
+        request = self._request(roll, holdings)
+        names = {NOBODY: "", **dict(enumerate(request.brokers))}
+        return {
+            "brokers": dict(zip(request.brokers, request.capacities, strict=True)),
+            "items": list(request.items),
+            "owners": [names[at] for at in request.owners],
+            "mirrors": [names[at] for at in request.mirrors],
+            "samples": request.samples,
+            "threshold": request.threshold / 1000,
+        }
+
     def _request(self, roll: Roll, holdings: HoldingsKnown) -> PlanRequest:
         holders = {
             seat.holder: seat.seat
             for seat in sorted(roll.seats.values(), key=lambda seat: seat.seat)
-            if seat.holder in roll.agents and roll.agents[seat.holder].home
+            if seat.home and seat.holder in roll.agents
         }
         seats = tuple(holders.values())
-        held = [one for one in holdings.items() if one.owner in roll.agents and roll.agents[one.owner].home]
+        held = [one for one in holdings.items() if one.owner in roll.agents]
         items = tuple(one.name for one in held)
         numbers = {"": NOBODY, **{seat: at for at, seat in enumerate(seats)}}
         present = [_present(one, roll.policy, holders) for one in held]
         return PlanRequest(
-            items,
-            seats,
-            tuple(roll.agents[holder].capacity for holder in holders),
-            self.load.samples(items),
-            tuple(numbers[owner] for owner, _ in present),
-            tuple(numbers[mirror] for _, mirror in present),
+            items=items,
+            brokers=seats,
+            capacities=tuple(roll.agents[holder].capacity for holder in holders),
+            samples=self.load.samples(items),
+            owners=tuple(numbers[owner] for owner, _ in present),
+            mirrors=tuple(numbers[mirror] for _, mirror in present),
         )
 
 
@@ -117,6 +130,6 @@ def _present(held: Holding, policy: PlannedItems | None, holders: dict[BrokerId,
     named = ""
     if policy is not None and held.name in policy.items:
         at = policy.mirrors[policy.items.index(held.name)]
-        named = policy.seats[at] if at != NOBODY else ""
+        named = policy.brokers[at] if at != NOBODY else ""
     mirror = named if named in copies else next(iter(copies), "")
     return holders.get(held.owner, ""), mirror

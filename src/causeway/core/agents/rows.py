@@ -13,8 +13,8 @@ import msgspec
 
 from causeway.core.agents.faults import card_fault, holder_fault, plan_fault
 from causeway.core.messages import AgentCard, SeatHolder
+from causeway.core.placing import PlannedItems
 from causeway.limits import ID_MAX
-from causeway.placing import PlannedItems
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import BrokerId, Key
 

@@ -24,7 +24,7 @@ class AgentCard(msgspec.Struct, frozen=True, array_like=True):
     fitness: int
     """How well its machine meets the needs of a broker, in thousandths: the fittest spare takes an empty seat."""
     home: bool = True
-    """Whether this is the first of its domains: only there it is given items."""
+    """Whether this is the first of its domains."""
 
 
 class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
@@ -35,6 +35,8 @@ class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
     holder: BrokerId
     since: int
     """Version of the directory that said so first."""
+    home: bool = True
+    """Whether it was the first domain of the broker it belongs to: a seat is given items in one domain only."""
 
 
 class Announce(msgspec.Struct, frozen=True, array_like=True, tag=140):

@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from causeway.core.effects import Plan
+from causeway.core.effects import PlanItems
 from causeway.core.events import Planned
-from causeway.placing import PlannedItems, PlanRequest
+from causeway.core.placing import PlannedItems, PlanRequest
 
 log: Final = logging.getLogger("causeway.driver")
 
@@ -25,7 +25,7 @@ class Planning:
         self._post = post
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
 
-    def start(self, plans: Sequence[Plan]) -> None:
+    def start(self, plans: Sequence[PlanItems]) -> None:
         """Compute these; what a landmark asked for before and has not got is still on its way."""
         for plan in plans:
             if plan.group not in self._tasks:
@@ -36,7 +36,7 @@ class Planning:
         for task in self._tasks.values():
             task.cancel()
 
-    async def _run(self, plan: Plan) -> None:
+    async def _run(self, plan: PlanItems) -> None:
         try:
             planned = await asyncio.get_running_loop().run_in_executor(None, _compute, plan.request)
             self._post(Planned(plan.group, planned))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import PATIENCE_WINDOWS, WINDOWS_BETWEEN, WINDOWS_MIN, Placer
 from causeway.core.agents.rows import Roll
 from causeway.core.messages import Holding, Holdings, ItemRates, SeatHolder
-from causeway.placing import NOBODY, Case, PlannedItems, PlanRequest, SeatRisk
+from causeway.core.placing import NOBODY, PlannedItems, PlanRequest
 from causeway.topics import ALL_ITEMS
 from causeway.types import SECOND, key_of
 from tests.unit.core.agents.domain import card_of, id_of
@@ -50,8 +49,9 @@ class Hill:
         return found
 
     def adopt(self, request: PlanRequest, mirrors: tuple[int, ...] = (1, 0)) -> None:
-        risks = (SeatRisk(0, 0, 0),) * len(request.seats)
-        plan = PlannedItems(request.items, request.seats, (0, 1), mirrors, (), risks, Case((), ()), "v")
+        plan = PlannedItems(
+            items=request.items, brokers=request.brokers, owners=(0, 1), mirrors=mirrors, version="v", feasible=True
+        )
         self.roll.policy, self.roll.policy_version = plan, 3
         self.placer.answered()
 
@@ -61,7 +61,12 @@ def test_first_plan_is_asked_for_when_there_are_samples_enough() -> None:
     assert not hill.pass_windows(WINDOWS_MIN - 1)
     (request,) = hill.pass_windows(1)
     assert request == PlanRequest(
-        (A, B), ("b1", "b2", "b3"), (100, 100, 100), ((10, 20),) * WINDOWS_MIN, (0, 1), (1, 2)
+        items=(A, B),
+        brokers=("b1", "b2", "b3"),
+        capacities=(100, 100, 100),
+        samples=((10, 20),) * WINDOWS_MIN,
+        owners=(0, 1),
+        mirrors=(1, 2),
     )
 
 
@@ -123,10 +128,9 @@ def test_mirror_that_the_policy_named_stays_the_mirror() -> None:
     assert request.mirrors == (2, 2)
 
 
-def test_items_and_seats_of_brokers_at_home_elsewhere_are_left_out() -> None:
+def test_seat_that_is_at_home_elsewhere_is_given_nothing() -> None:
     hill = Hill()
-    elsewhere = card_of("b2", capacity=100)
-    hill.roll.agents[id_of("b2")] = msgspec.structs.replace(elsewhere, home=False)
+    hill.roll.seats["b2"] = SeatHolder("b2", id_of("b2"), 1, home=False)
     (request,) = hill.pass_windows(WINDOWS_MIN)
-    assert (request.items, request.seats) == ((A,), ("b1", "b3"))
-    assert (request.owners, request.mirrors) == ((0,), (NOBODY,))
+    assert (request.items, request.brokers) == ((A, B), ("b1", "b3"))
+    assert (request.owners, request.mirrors) == ((0, NOBODY), (NOBODY, 1))

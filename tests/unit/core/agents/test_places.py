@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.agents.places import ItemPlaces
-from causeway.placing import NOBODY, Case, PlannedItems, SeatRisk
+from causeway.core.placing import NOBODY, FailureCase, PlannedItems
 from causeway.topics import ALL_ITEMS
 
 SEATS = ("a", "b", "c", "d")
 PLAN = PlannedItems(
     items=ALL_ITEMS[:2],
-    seats=SEATS,
+    brokers=SEATS,
     owners=(0, 1),
     mirrors=(1, NOBODY),
-    cases=(Case((0,), ((0, 1, 2),)), Case((0, 1), ((0, 2, 3), (1, 3, 2)))),
-    risks=(SeatRisk(0, 0, 0),) * 4,
-    spared=Case((), ()),
+    cases=(FailureCase((0,), ((0, 1, 2),)), FailureCase((0, 1), ((0, 2, 3), (1, 3, 2)))),
+    risks=(0, 0, 0, 0),
     version="v",
+    feasible=True,
 )
 
 
