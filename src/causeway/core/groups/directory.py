@@ -203,6 +203,8 @@ class Directory:
                     if head.group not in self._reports:  # lost with a former life of the broker that ended it
                         self.report_end(turn, head.group, head.config)
                     return  # and the question is put again
+                if head.config is not None and self._r.is_stale(head.group, head.config):
+                    return  # the group's new owner has yet to report: the question is put again
                 news = head.config is None or self._r.learn(head.group, head.config)
                 asked = self._questions.get(head.group)
                 if asked is not None and not asked.existing and head.code == Code.NO_MAILBOX:
