@@ -376,7 +376,6 @@ class Groups:
             self._loading.load(turn, ("bulk", key, whose), *bulk_interval(), self._r.settings.window_bytes)
         elif what == "bulk" and not group.tenure.loaded:
             self._replication.loaded(turn, group, page.rows + self._taking.pop(key, []), page.next)
-            self._r.touch(key)
         elif what == "page":
             turn.tell(PageLoaded(key, token, page.rows, page.next))
 

@@ -78,6 +78,9 @@ def test_owner_that_restarted_begins_a_new_epoch_before_it_serves() -> None:
     epoch = bench.elect(B, C, seq=1)
     bench.settle()
     assert (epoch.epoch, epoch.owner) == (8, A.id)
+    for member in (B, C):
+        assert not bench.serving()
+        bench.feed(member, Installed(KEY, 8, 1))
     assert bench.serving()
 
 
