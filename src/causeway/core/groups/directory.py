@@ -99,6 +99,12 @@ class Directory:
             self._questions[key] = Question(name, candidates or (), candidates is None)
             self._ask(turn, key)
 
+    def look_up(self, turn: Turn, group: Group) -> None:
+        """Ask, once, for the epoch of a group that we are a member of; whoever needs it asks again."""
+        target = self._target(1)
+        if group.key != ROOT and target is not None:
+            self._r.send(turn, target, Resolve(group.key, group.config.name, (), existing=True))
+
     def leave(self, turn: Turn) -> None:
         """We go for good, but not before the directory says that no group was born with us that we have not heard of:
         it could never change again if too many of its first members were gone."""
