@@ -104,6 +104,10 @@ class Registry:
         left = self.left.get(key)
         return left is not None and (config.born, config.epoch) <= left
 
+    def is_stale(self, key: Key, config: Config) -> bool:
+        """Whether a configuration calls us a member of a group that has gone on without us since."""
+        return self.has_left(key, config) and any(m.peer.id == self.me.id for m in config.members)
+
     def has_ended(self, key: Key, config: Config) -> bool:
         """Whether a group has no members any more since the birth that a configuration is of."""
         last = self.ended.get(key)
