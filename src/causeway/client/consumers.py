@@ -188,10 +188,12 @@ class MailReaders:
         consumer.unconfirmed.clear()
         self._forget(consumer)
 
-    def let_go(self, mailbox: str) -> None:
-        """A mailbox has ended: readers that only wait for their settlements to be confirmed there have none."""
-        for consumer in [one for one in self._all.values() if one.mailbox == mailbox and one.closing]:
+    def let_go(self, mailbox: str) -> list[MailReader]:
+        """A mailbox has ended, and with it its readers that only waited for their settlements to be confirmed there."""
+        closing = [one for one in self._all.values() if one.mailbox == mailbox and one.closing]
+        for consumer in closing:
             self.refuse(consumer, None)
+        return closing
 
     def _become_attached(self, turn: Turn, consumer: MailReader, link: Uplink) -> None:
         """Served here: before anything else, settle again what was not confirmed."""
