@@ -43,6 +43,10 @@ java:
 run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 
+# Tests start hundreds of brokers and commands. Each finds the code compiled by the first, outside the tree, also where
+# Python was told to leave no compiled code behind.
+test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP) java  ## Every test
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
 	$(PYTEST) $(SERIAL_TESTS) $(ARGS) $(NONE_SELECTED)
