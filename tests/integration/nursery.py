@@ -18,9 +18,9 @@ from pathlib import Path
 
 from causeway.cli.main import main
 
-# Two commands that do nothing make this process import what all commands need; those that are forked from it have it.
+# Commands that do nothing make this process import what all commands need; those that are forked from it have it.
 with contextlib.redirect_stdout(io.StringIO()) as nobody, contextlib.redirect_stderr(nobody):
-    for command in (["--version"], ["status", "--data", os.devnull]):
+    for command in (["--version"], ["status", "--help"], ["status", "--data", os.devnull]):
         main(command)
 
 _PROCESSES = multiprocessing.get_context("forkserver")
