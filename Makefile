@@ -91,7 +91,7 @@ generate: $(STAMP)  ## Write the generated documents and the sync client anew
 lock:  ## Resolve the dependencies anew into requirements.lock
 	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) && "$$python" -m venv build/lock
 	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	build/lock/bin/uv pip compile pyproject.toml --extra bench --extra evaluate --group dev --universal --python-version 3.11 \
+	build/lock/bin/uv pip compile pyproject.toml --extra bench --extra evaluate --extra pipeline --group dev --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --upgrade --quiet --output-file requirements.lock
 
 clean:  ## Remove what the other targets made

@@ -251,6 +251,8 @@ class Groups:
                 self._loading.on_fetched(turn, peer, head, body)
             case Resolve() | Resolved() | Enter() | Entered():
                 self.directory.on_message(turn, peer, head)
+                if isinstance(head, Resolved) and head.config is not None:
+                    self._membership.on_resolved(turn, peer, head.group, head.config)
             case _:
                 return
         if self._r.touched or self._replication.loads_wanted or self._loading.done:
@@ -376,7 +378,6 @@ class Groups:
             self._loading.load(turn, ("bulk", key, whose), *bulk_interval(), self._r.settings.window_bytes)
         elif what == "bulk" and not group.tenure.loaded:
             self._replication.loaded(turn, group, page.rows + self._taking.pop(key, []), page.next)
-            self._r.touch(key)
         elif what == "page":
             turn.tell(PageLoaded(key, token, page.rows, page.next))
 

@@ -77,10 +77,28 @@ class Replication:
                 self._r.send(turn, member.peer.id, Chosen(group.key, group.config, tenure.base))
 
     def loaded(self, turn: Turn, group: Group, rows: list[Row], next_key: bytes | None) -> None:
-        """A former owner's rows are in memory: the group serves."""
+        """A former owner's rows are in memory: the group serves as soon as everybody called complete has them too."""
         assert group.tenure is not None
-        group.tenure.loaded = True
+        group.tenure.taken = (rows, next_key)
+        self._serve(turn, group)
+
+    def _serve(self, turn: Turn, group: Group) -> None:
+        """Answer for the rows we took over, once they are on every complete member.
+
+        An owner that had the missing operations in memory may have called members complete, and died of it before
+        they arrived: what we have on disk then need not be what another one of them would be elected with.
+        """
+        tenure = group.tenure
+        assert tenure is not None
+        if tenure.taken is None or not all(
+            m.peer.id in tenure.confirmed or m.peer.id == self._r.me.id or m.peer.id in group.config.incomplete
+            for m in group.config.members
+        ):
+            return
+        rows, next_key = tenure.taken
+        tenure.taken, tenure.loaded = None, True
         turn.tell(OwnershipGained(group.key, group.config, rows, next_key))
+        self._r.touch(group.key)
 
     def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int) -> int:
         """Replicate one operation."""
@@ -153,6 +171,7 @@ class Replication:
             self.loads_wanted.append((group.key, peer.id))
         self._resend(turn, group, peer.id)
         self.advance(turn, group)
+        self._serve(turn, group)
         self._r.touch(head.group)
 
     def on_copied(self, turn: Turn, peer: Peer, head: Copied) -> None:

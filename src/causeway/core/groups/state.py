@@ -14,7 +14,7 @@ import msgspec
 
 from causeway.core.messages import Ballot, Config, Member, Promised
 from causeway.names import may_end
-from causeway.store.base import LOCAL, Delete, Put, Write
+from causeway.store.base import LOCAL, Delete, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
 NO_BALLOT: Ballot = (0, b"")
@@ -70,6 +70,8 @@ class Tenure:
     """Stays the same while we go on as owner from epoch to epoch: loads of an earlier ownership are void."""
     take: int = 0
     """Attempts to load what a former owner left."""
+    taken: tuple[list[Row], bytes | None] | None = None
+    """What a former owner left, and where the next page begins, until all complete members have it too."""
     loaded: bool = False
     frozen: bool = False
     """Handing over: no more appends."""

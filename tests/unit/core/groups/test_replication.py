@@ -181,8 +181,27 @@ def test_rows_loaded_for_an_earlier_ownership_are_not_taken_for_the_next() -> No
     assert not bench.told(OwnershipGained)
     bench.reading = fresh
     bench.settle()
+    bench.feed(B, Installed(KEY, 10, 2))
+    bench.feed(C, Installed(KEY, 10, 2))
     (gained,) = bench.told(OwnershipGained)
     assert [row.key for row in gained.rows] == [b"b1"]
+
+
+def test_new_owner_serves_only_when_every_complete_member_has_its_rows() -> None:
+    bench = follower()
+    bench.replicate(B, 1, put(b"b1", b"one"))
+    bench.settle()
+    bench.feed(C, Chosen(KEY, config(A, B, C, D, epoch=8, incomplete=(D,))))
+    bench.settle()
+    bench.feed(B, Installed(KEY, 8, 2))
+    bench.feed(C, Installed(KEY, 8, 1))  # called complete by an owner that died with what it lacks in its memory
+    assert not bench.told(OwnershipGained), "c could be elected without the row"
+    assert bench.said(Prepare, to=B), "the next epoch calls it incomplete"
+    epoch = bench.elect(B, D, seq=2)  # c does not answer this time
+    assert C.id not in [m.peer.id for m in epoch.members if m.peer.id not in epoch.incomplete]
+    bench.feed(B, Installed(KEY, 9, 2))
+    bench.settle()
+    assert bench.told(OwnershipGained)
 
 
 def test_continuing_owner_keeps_operations_on_their_way_and_sends_them_to_the_new_epoch() -> None:
