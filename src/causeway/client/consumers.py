@@ -189,7 +189,7 @@ class MailReaders:
         self._forget(consumer)
 
     def let_go(self, mailbox: str) -> list[MailReader]:
-        """A mailbox has ended, and with it its readers that only waited for their settlements to be confirmed there."""
+        """A mailbox has ended: readers that only wait for their settlements to be confirmed there have none; these."""
         closing = [one for one in self._all.values() if one.mailbox == mailbox and one.closing]
         for consumer in closing:
             self.refuse(consumer, None)
