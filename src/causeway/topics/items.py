@@ -15,6 +15,7 @@ ITEM_COUNT: Final = TOPIC_ITEMS
 
 ALL_ITEMS: Final = tuple(f"{ITEM_PREFIX}{number:02d}" for number in range(ITEM_COUNT))
 
+_ORDINARY: Final = frozenset(ALL_ITEMS)
 _KNOWN: Final = frozenset((*ALL_ITEMS, *WAYS[0], *WAYS[1]))
 
 
@@ -37,6 +38,11 @@ def ordinary_items(pattern: str) -> tuple[str, ...]:
     if is_critical(pattern):
         return ()
     return ALL_ITEMS if is_wild(pattern.split(SEPARATOR, 1)[0]) else (item_of(pattern),)
+
+
+def is_ordinary_item(mailbox: str) -> bool:
+    """Whether a mailbox is an item of topics that are not critical: landmarks place these. Pairs place themselves."""
+    return mailbox in _ORDINARY
 
 
 def is_item(mailbox: str) -> bool:
