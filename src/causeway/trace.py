@@ -54,6 +54,8 @@ class Step(enum.IntEnum):
     """Another broker holds a seat now; `note` says whose."""
     LANDMARK = 24
     """A broker became the landmark of its domain; `first` is its term."""
+    PLACED = 26
+    """The landmark has a new policy for the items of its domain; `first` is its version."""
 
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True):

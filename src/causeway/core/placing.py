@@ -1,7 +1,7 @@
 """The question of which broker should own and mirror which item, and its answer, as plain numbers.
 
 A landmark asks and reads; `causeway.placement.live` answers. These values are all that both know of each other, so that
-nothing here loads what computes with arrays. Brokers and items are named once, in the question; everywhere else they
+nothing here loads what computes with arrays. Brokers and items are named once in each; everywhere else they
 are places in those lists, and -1 is nobody. Rates are whole messages per second, risks parts per million.
 
 Owns: what question and answer say. Must not know: how rates were measured, how the answer is found.
@@ -53,9 +53,12 @@ class Spared(msgspec.Struct, frozen=True, array_like=True):
     changed: tuple[ItemPlace, ...] = ()
 
 
-class PlannedItems(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedItems(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A placement, how risky it is, and what to do in every foreseeable state."""
 
+    items: tuple[str, ...]
+    brokers: tuple[str, ...]
+    """As in the question."""
     owners: tuple[int, ...]
     """By item."""
     mirrors: tuple[int, ...]

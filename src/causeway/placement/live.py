@@ -45,20 +45,25 @@ def plan_live(request: PlanRequest) -> PlannedItems:
     _check(request)
     if not request.items or not request.brokers:
         nobody = (NOBODY,) * len(request.items)
-        return PlannedItems(owners=nobody, mirrors=nobody, version=_version("", nobody, nobody), feasible=True)
-    instance = Instance(
-        _model(request),
-        _capacities(request),
-        threshold=request.threshold / 1000,
-        mirrors=len(request.brokers) > 1,
-    )
+        return PlannedItems(
+            items=request.items,
+            brokers=request.brokers,
+            owners=nobody,
+            mirrors=nobody,
+            version=_version("", nobody, nobody),
+            feasible=True,
+            risks=(0,) * len(request.brokers),
+        )
+    instance = instance_of(request)
     present = np.array(request.owners, dtype=np.int64), np.array(request.mirrors, dtype=np.int64)
-    policy = _policy(instance, policy_of(instance, *present), request.seed)
+    policy = _policy(instance, present_of(request, instance), request.seed)
     owner, mirror = numbers_of(instance, policy)
     owners, mirrors = tuple(owner.tolist()), tuple(mirror.tolist())
     base = build_cases(instance, policy)
     risks = Loads(instance, owner).risks()
     return PlannedItems(
+        items=request.items,
+        brokers=request.brokers,
         owners=owners,
         mirrors=mirrors,
         version=_version(base.version, owners, mirrors),
@@ -74,6 +79,17 @@ def plan_live(request: PlanRequest) -> PlannedItems:
         ),
         spared=_spared(instance, policy),
     )
+
+
+def instance_of(request: PlanRequest) -> Instance:
+    """What is to be solved: the peak of what was measured, and capacities for those that nobody knows."""
+    threshold = request.threshold / 1000
+    return Instance(_model(request), _capacities(request), threshold=threshold, mirrors=len(request.brokers) > 1)
+
+
+def present_of(request: PlanRequest, instance: Instance) -> PlacementPolicy:
+    """How items are placed at present."""
+    return policy_of(instance, np.array(request.owners, dtype=np.int64), np.array(request.mirrors, dtype=np.int64))
 
 
 # The question -------------------------------------------------------------------------------------------------------
