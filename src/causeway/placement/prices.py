@@ -46,7 +46,7 @@ ENOUGH: Final = 2e-4
 """Part of the total within which prices need not be better."""
 
 
-class Kind:
+class BrokerKind:
     """Brokers of one capacity: the least loss in every cell."""
 
     def __init__(self, capacity: float, count: int, sets: Sets, cells: tuple[int, int, int], limit: float) -> None:
@@ -124,13 +124,13 @@ class Relaxation:
         self._sets = sets
         self._kinds = kinds
         self._limit = limit
-        self._coarse = [Kind(capacity, count, sets, COARSE, limit) for capacity, count in kinds]
+        self._coarse = [BrokerKind(capacity, count, sets, COARSE, limit) for capacity, count in kinds]
         self._totals = np.array([sets.total, sets.pull, sets.noise])
 
     def least_loss(self) -> float:
         """No placement has less; infinite if none keeps the limit."""
         found = {over: self._prices(over) for over in (0, 1, 2)}
-        fine = [Kind(capacity, count, self._sets, FINE, self._limit) for capacity, count in self._kinds]
+        fine = [BrokerKind(capacity, count, self._sets, FINE, self._limit) for capacity, count in self._kinds]
         return min(
             value if np.isinf(value) else self._value(fine, prices, over)[0] for over, (value, prices) in found.items()
         )
@@ -159,7 +159,7 @@ class Relaxation:
             prices = (float(priced[0]), float(priced[1]), float(priced[2]))
         return best, best_prices
 
-    def _value(self, kinds: list[Kind], prices: Prices, over: int) -> tuple[float, Floats]:
+    def _value(self, kinds: list[BrokerKind], prices: Prices, over: int) -> tuple[float, Floats]:
         """The bound at some prices if so many brokers (2: or more) are above their capacities, and what is short."""
         value, short = float(np.dot(prices, self._totals)), self._totals.copy()
         dearer: list[tuple[float, int, Floats]] = []
