@@ -23,6 +23,7 @@ from causeway.core.placing import NOBODY, FailureCase, ItemPlace, PlannedItems, 
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Floats, Ints
 from causeway.placement.cases import build_cases
+from causeway.placement.easing import ease_failures
 from causeway.placement.instance import BrokerCapacity, Instance
 from causeway.placement.limits import CAPACITY_NOMINAL
 from causeway.placement.loads import Loads
@@ -146,7 +147,7 @@ def _policy(instance: Instance, present: PlacementPolicy, seed: int) -> Placemen
 
 def _from_scratch(instance: Instance, seed: int) -> PlacementPolicy:
     found = place(instance, seed=seed)
-    return policy_of(instance, found.owner, found.mirror)
+    return policy_of(instance, *ease_failures(instance, found.owner, found.mirror, seed))
 
 
 def _largest_risk(instance: Instance, policy: PlacementPolicy) -> float:

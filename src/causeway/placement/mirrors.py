@@ -53,12 +53,19 @@ def safest(loads: Loads, item: int, targets: Bools) -> int:
     return int(np.where(fitting if fitting.any() else targets, margins, -np.inf).argmax())
 
 
-def choose_mirrors(instance: Instance, owner: Ints, *, present: Ints | None = None, move_cost: float = 0.0) -> Ints:
-    """A mirror for every item. Those that are `present` (or -1) are kept unless another one gains more than the
-    cost."""
+def choose_mirrors(
+    instance: Instance,
+    owner: Ints,
+    *,
+    present: Ints | None = None,
+    move_cost: float = 0.0,
+    only: tuple[Ints, list[int]] | None = None,
+) -> Ints:
+    """A mirror for every item. Those that are `present` (or -1) are kept unless another one gains more than the cost.
+    With `only` all mirrors are those given there, except for items of the brokers that it names."""
     loads = Loads(instance, owner)
-    mirror = np.full(instance.item_count, NOWHERE, dtype=np.int64)
-    for broker in range(instance.broker_count):
+    mirror = np.full(instance.item_count, NOWHERE, dtype=np.int64) if only is None else only[0].copy()
+    for broker in range(instance.broker_count) if only is None else only[1]:
         rest, items = without(loads, broker)
         if len(items):
             mirror[items] = _after(rest, items, broker, present, move_cost)[items]

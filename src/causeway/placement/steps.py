@@ -24,6 +24,8 @@ FINER: Final = 1e-9
 """The least part by which a margin must grow: less is rounding."""
 PARTNERS: Final = 6
 """Brokers with whom swaps are looked at: those with the most room."""
+GIVEN_UP: Final = -3.0
+"""A margin below which a broker is a partner, too: it is overloaded anyway, and may as well have what disturbs."""
 DRIFT: Final = 200
 """Steps after which loads are computed anew."""
 
@@ -223,6 +225,7 @@ class Search:
         margins[broker] = -np.inf
         partners = np.zeros(len(margins) + 1, dtype=np.bool_)
         partners[np.argsort(-margins, kind="stable")[:PARTNERS]] = True
+        partners[:-1] |= margins < GIVEN_UP
         partners[:-1] &= np.isfinite(margins)
         return np.flatnonzero(self._free & partners[self.loads.owner])
 

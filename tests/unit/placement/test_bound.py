@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from causeway.placement import BrokerCapacity, Instance, from_moments
-from causeway.placement.bound import bound_of
+from causeway.placement.bound import bound_of, noise_of
 from causeway.placement.loads import Loads
 from tests.unit.placement.cases import every_placement, large_instance, small_instance
 from tests.unit.placement.paper import paper_instance
@@ -44,6 +44,25 @@ def test_more_than_all_brokers_can_take_is_proven_to_be_too_much() -> None:
     assert not bound.feasible
     assert bound.risk > 0.99
     assert bound_of(Instance(model, brokers)).utility < 1800
+
+
+@pytest.mark.parametrize(("used", "least"), [(0.85, 0.012), (0.9, 0.065), (1.0, 0.165)])
+def test_near_capacity_the_bound_knows_that_much_must_be_lost(used: float, least: float) -> None:
+    """400 items on 10 brokers, where the loss that is found is up to three times that."""
+    instance = large_instance(400, 10, used)
+    assert bound_of(instance).utility < (1 - least) * instance.model.total
+
+
+def test_own_noise_is_found_and_leaves_a_covariance() -> None:
+    """Two factors and each item's own noise: what the bound takes for noise is nearly that, and never too much."""
+    rng = np.random.default_rng(3)
+    factors, own = rng.uniform(0.0, 2.0, (60, 2)), rng.uniform(0.5, 3.0, 60)
+    covariance = factors @ factors.T + np.diag(own)
+    noise = noise_of(from_moments([5.0] * 60, covariance, [f"t{number}" for number in range(60)]))
+    assert np.linalg.eigvalsh(covariance - np.diag(noise))[0] > 0
+    assert 0.8 * own.sum() < noise.sum() < 1.1 * own.sum()
+    singular = from_moments([5.0] * 60, factors @ factors.T, [f"t{number}" for number in range(60)])
+    assert not noise_of(singular).any()
 
 
 def test_nothing_to_carry_has_no_loss() -> None:

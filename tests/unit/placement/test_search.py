@@ -44,8 +44,8 @@ def test_topics_that_do_not_fit_together_are_named() -> None:
 
 def test_two_thousand_items_on_fifty_brokers_are_placed_in_seconds() -> None:
     instance = large_instance(2_000, 50, 0.7, threshold=0.01)
-    began = time.perf_counter()
+    began = time.process_time()
     loads = search(instance, 1)
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
     assert (loads.risks() < 0.01).all()
     assert loads.utility() > 0.99 * instance.model.total

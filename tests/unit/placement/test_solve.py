@@ -55,11 +55,11 @@ def test_without_mirrors_there_are_none() -> None:
 
 
 def test_two_thousand_items_on_fifty_brokers_within_one_percent_of_the_bound() -> None:
-    """Where brokers are used to 80 %, so that bursts matter."""
+    """Where brokers are used to 80 %, so that bursts matter; in seconds of a processor, whatever else runs."""
     instance = large_instance(2_000, 50, 0.8)
-    began = time.perf_counter()
+    began = time.process_time()
     found = place(instance, seed=1)
-    took = time.perf_counter() - began
+    took = time.process_time() - began
     print(f"placed 2,000 items on 50 brokers in {took:.1f} s, gap {100 * found.gap:.2f} %")
     assert took < 20
     assert found.gap < 0.01
