@@ -13,11 +13,12 @@ from causeway.config import BrokerConfig
 from causeway.core.agents.agent import Agent
 from causeway.core.agents.faults import agent_fault
 from causeway.core.agents.landmark import Landmark
+from causeway.core.agents.lookout import Lookout
 from causeway.core.deadlines import Alarm
 from causeway.core.events import Measured, OwnershipGained, OwnershipLost, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import AgentCard, Config, DomainDirectory, Measure, ToLandmark
-from causeway.core.ports import Courier, Groups, SeatedLinks
+from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
 from causeway.types import Instant, Key, Peer, key_of
@@ -39,8 +40,10 @@ class BrokerAgents:
         self._card = AgentCard(links.me, config.spare, config.capability or CAPABILITY_USUAL, config.capacity, 1000)
         alarm.watch(self._next_look)
 
-    def open(self, courier: Courier) -> None:
+    def open(self, courier: Courier, gauge: Gauge) -> None:
         """Before anything else is asked: agents speak through the courier, which asks us back."""
+        whose = (self._config.name, self._links.me.id, self._config.domains)
+        self._lookout = Lookout(*whose, gauge=gauge, courier=courier, alarm=self._alarm)
         for domain in self._config.domains:
             self._agents[domain] = Agent(domain, self._card, self._links, courier, rng=self._rng, alarm=self._alarm)
 
@@ -120,6 +123,7 @@ class BrokerAgents:
         """We are in the ring."""
         for agent in self._agents.values():
             agent.start(turn)
+        self._lookout.start(turn)
 
     def on_link(self, turn: Turn, peer: Peer, *, up: bool) -> None:
         """A link came up or broke."""
@@ -140,6 +144,7 @@ class BrokerAgents:
         for agent in self._agents.values():
             agent.told.lost(event.group, event.config)
             agent.on_holdings(turn)
+        self._lookout.forget(turn, event.config.name)
 
     def on_fitness(self, turn: Turn, event: Measured) -> None:
         """Our driver has measured our machine."""
@@ -171,10 +176,11 @@ class BrokerAgents:
 
     def next_deadline(self) -> Instant | None:
         due = [at for agent in self._agents.values() if (at := agent.next_deadline()) is not None]
-        look = self._next_look()
-        return min(due if look is None else [*due, look], default=None)
+        looks = (self._next_look(), self._lookout.next_deadline())
+        return min([*due, *(look for look in looks if look is not None)], default=None)
 
     def on_deadline(self, turn: Turn) -> None:
+        self._lookout.on_deadline(turn)
         for agent in self._agents.values():
             agent.on_deadline(turn)
         for landmark in self._landmarks.values():

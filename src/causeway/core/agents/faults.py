@@ -8,6 +8,8 @@ from typing import Any
 from causeway.core.messages import (
     AgentCard,
     Announce,
+    BottleneckKind,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Holdings,
@@ -18,7 +20,13 @@ from causeway.core.messages import (
 )
 from causeway.core.messages.soundness import peer_fault
 from causeway.domains import check_domain
-from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, HOLDINGS_AT_ONCE_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.domains.limits import (
+    AGENTS_PER_DOMAIN_MAX,
+    BOTTLENECK_NOTE_BYTES_MAX,
+    BOTTLENECKS_PER_BROKER_MAX,
+    HOLDINGS_AT_ONCE_MAX,
+    SEATS_PER_DOMAIN_MAX,
+)
 from causeway.errors import ConfigError
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.names import check_name, check_seat
@@ -131,6 +139,25 @@ def _distances(head: Distances) -> str | None:
     return fault or next(filter(None, faults), None)
 
 
+def _bottlenecks(head: Bottlenecks) -> str | None:
+    check_domain("domain", head.domain)
+    fault = _broker_fault("by", head.by) or _count_fault("found", head.found, BOTTLENECKS_PER_BROKER_MAX)
+    if fault is not None:
+        return fault
+    for one in head.found:
+        check_name("found.about", one.about)
+        fault = (
+            _number_fault("found.kind", one.kind, min(BottleneckKind), max(BottleneckKind))
+            or _number_fault("found.lasting", one.lasting, 0, ID_MAX)
+            or _number_fault(
+                "found.note (bytes)", len(one.note.encode("utf-8", "surrogatepass")), 0, BOTTLENECK_NOTE_BYTES_MAX
+            )
+        )
+        if fault is not None:
+            return fault
+    return None
+
+
 _RULES: dict[type[Any], Callable[[Any], str | None]] = {
     Announce: _announce,
     DomainDirectory: _directory,
@@ -138,4 +165,5 @@ _RULES: dict[type[Any], Callable[[Any], str | None]] = {
     Holdings: _holdings,
     Measure: _measure,
     Distances: _distances,
+    Bottlenecks: _bottlenecks,
 }

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from causeway.core.agents import choosing, rows
+from causeway.core.agents.bottlenecks import BottlenecksKnown
 from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.tracer import AgentTracer
@@ -22,6 +23,8 @@ from causeway.core.machine import Turn
 from causeway.core.messages import (
     AgentCard,
     Announce,
+    BottleneckKind,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Holdings,
@@ -34,7 +37,7 @@ from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import BrokerId, Duration, Instant, Key
+from causeway.types import SECOND, BrokerId, Duration, Instant, Key
 
 NOTABLE_PERCENT: Final = 10
 """By so much a measured figure must have changed to be written down again."""
@@ -51,6 +54,7 @@ class Landmark:
         self._tracer = AgentTracer(broker, domain)
         self.failures = AgentFailures(links.me.id)
         self.holdings = HoldingsKnown()
+        self.bottlenecks = BottlenecksKnown()
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
@@ -136,6 +140,9 @@ class Landmark:
                 for about, trip in head.trips:
                     if head.by in self.roll.agents and about in self.roll.agents:
                         self._trips[head.by, about] = trip
+            case Bottlenecks():
+                if head.by in self.roll.agents:
+                    self.bottlenecks.report(head, turn.now)
         self.reconsider(turn)
 
     def _note_link(self, turn: Turn, by: BrokerId, about: BrokerId) -> None:
@@ -258,6 +265,17 @@ class Landmark:
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
             "lost": self.holdings.lost(failed),
+            "bottlenecks": [
+                {
+                    "about": one.about,
+                    "broker": names[by],
+                    "kind": BottleneckKind(one.kind).name.lower(),
+                    "note": one.note,
+                    "seconds": one.lasting // SECOND,
+                }
+                for by, one in self.bottlenecks.known(now)
+                if by in names
+            ],
         }
 
 
