@@ -127,6 +127,7 @@ class Node:
         self._causal.open(config, self._desk, self._groups, self._links, alarm)
         gauge = MailGauge(config.name, self._desk.office, self._desk.outbox, self._links.clogged)
         self._agents.open(self._desk.courier, gauge)
+        topics.name_domains(self._agents.domain_of)
         self._groups.place_by(self._agents.wanted)
         self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
         self._timed = (self._links, self._overlay, self._groups, self._desk, self._agents)

@@ -12,6 +12,7 @@ from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     AskInterest,
+    AskPlaced,
     Attach,
     Config,
     Deposit,
@@ -166,6 +167,9 @@ class Topics(Protocol):
 
     def overflow(self, turn: Turn, group: Key) -> None:
         """A subscription that would rather end than wait is full."""
+
+    def place(self, turn: Turn, conn: int, head: AskPlaced) -> None:
+        """A client wants to know who holds an item."""
 
     def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
         """A client's connection ended."""

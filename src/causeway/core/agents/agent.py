@@ -107,6 +107,11 @@ class Agent:
             return None
         return tuple(seat.seat for seat in self.directory.seats if seat.holder == self._links.me.id)
 
+    def lists(self, broker: BrokerId) -> bool:
+        """Whether a broker is in this domain, as far as we know."""
+        known = () if self.directory is None else self.directory.agents
+        return any(card.peer.id == broker for card in known)
+
     def voters(self) -> list[Peer]:
         """Who should hold the directory as far as can be seen from here, the best landmark first."""
         if self.directory is None:
@@ -117,8 +122,7 @@ class Agent:
     # Reports ---------------------------------------------------------------------------------------------------
     def on_link(self, turn: Turn, broker: BrokerId, *, up: bool) -> None:
         """Our link to a broker came up or broke."""
-        known = self.directory
-        if known is None or not any(card.peer.id == broker for card in known.agents):
+        if not self.lists(broker):
             return
         if up and self._reported.pop(broker, 0) is None:
             self._report(turn, broker, up=True)

@@ -21,7 +21,7 @@ from causeway.core.messages import AgentCard, Config, DomainDirectory, Measure, 
 from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
-from causeway.types import Instant, Key, Peer, key_of
+from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 
 class BrokerAgents:
@@ -164,6 +164,10 @@ class BrokerAgents:
             return [card.peer for card in landmark.voters()]
         agent = self._agents.get(name[len(AGENTS_PREFIX) :])
         return agent.voters() if agent is not None else []
+
+    def domain_of(self, broker: BrokerId) -> str:
+        """The first of our domains that a broker is in; empty when it is in none of them."""
+        return next((domain for domain, agent in self._agents.items() if agent.lists(broker)), "")
 
     # Time ------------------------------------------------------------------------------------------------------
     def _look(self, landmark: Landmark) -> None:

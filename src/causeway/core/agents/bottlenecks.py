@@ -55,7 +55,7 @@ FORGET_AFTER: Final[Duration] = 3 * REPEAT_AFTER + LOOK_EVERY
 """A landmark forgets what was not repeated for so long."""
 
 
-class Change(NamedTuple):
+class BottleneckChange(NamedTuple):
     """A bottleneck was found, or is over."""
 
     about: str
@@ -200,7 +200,7 @@ class BottleneckFinder:
         self._places: dict[str, _Trials] = {}
         """Places with something to remember; as many as the broker has mailboxes at most."""
 
-    def look(self, read: Iterable[Figures], now: Instant) -> list[Change]:
+    def look(self, read: Iterable[Figures], now: Instant) -> list[BottleneckChange]:
         """These figures were read; what has changed by them."""
         changes = []
         for figures in read:
@@ -208,17 +208,19 @@ class BottleneckFinder:
             for kind, trial in trials.items():
                 changed = trial.look(figures, now)
                 if changed is not None:
-                    changes.append(Change(figures.name, kind, changed, trial.note))
+                    changes.append(BottleneckChange(figures.name, kind, changed, trial.note))
             if all(trial.idle for trial in trials.values()):
                 self._places.pop(figures.name, None)  # as nearly all mailboxes are
             else:
                 self._places[figures.name] = trials
         return changes
 
-    def forget(self, about: str) -> list[Change]:
+    def forget(self, about: str) -> list[BottleneckChange]:
         """We do not own it any more: whatever was found there is over for us."""
         trials = self._places.pop(about, {})
-        return [Change(about, kind, False, one.note) for kind, one in trials.items() if one.found_at is not None]
+        return [
+            BottleneckChange(about, kind, False, one.note) for kind, one in trials.items() if one.found_at is not None
+        ]
 
     def found(self, now: Instant) -> tuple[Bottleneck, ...]:
         """All there are, those that last longest first, as far as they are to be told."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from causeway.core.agents.bottlenecks import LOOK_EVERY, REPEAT_AFTER, BottleneckFinder, Change
+from causeway.core.agents.bottlenecks import LOOK_EVERY, REPEAT_AFTER, BottleneckChange, BottleneckFinder
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
@@ -54,7 +54,7 @@ class Lookout:
             self._deadlines.set(_LOOK, turn.now + LOOK_EVERY)
             self._tell(turn, self._finder.look(self._gauge.read(turn), turn.now))
 
-    def _tell(self, turn: Turn, changes: list[Change]) -> None:
+    def _tell(self, turn: Turn, changes: list[BottleneckChange]) -> None:
         for change in changes:
             note = f"{change.kind.name.lower()}: {'' if change.begun else 'over; it was '}{change.note}"
             for tracer in self._tracers.values():

@@ -118,8 +118,10 @@ from causeway.core.messages.overlay import (
 )
 from causeway.core.messages.topics import (
     AskInterest,
+    AskPlaced,
     EndMailbox,
     Interest,
+    ItemPlaced,
     MailboxEnded,
     Published,
     Register,
@@ -166,6 +168,7 @@ __all__ = [
     "AskDomains",
     "AskInterest",
     "AskMark",
+    "AskPlaced",
     "AskSeat",
     "Attach",
     "Attached",
@@ -212,6 +215,7 @@ __all__ = [
     "Inquire",
     "Installed",
     "Interest",
+    "ItemPlaced",
     "JoinDenied",
     "JoinDomain",
     "JoinReply",
