@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from causeway.core.messages import (
     AgentCard,
@@ -18,7 +17,7 @@ from causeway.core.messages import (
     Message,
     SeatHolder,
 )
-from causeway.core.messages.soundness import peer_fault
+from causeway.core.messages.soundness import Rules, fault_by, peer_fault
 from causeway.domains import check_domain
 from causeway.domains.limits import (
     AGENTS_PER_DOMAIN_MAX,
@@ -38,13 +37,7 @@ TRIP_MAX: Duration = 3600 * SECOND
 
 def agent_fault(head: Message) -> str | None:
     """Of what agents and landmarks say; None also for messages about anything else."""
-    rule = _RULES.get(type(head))
-    if rule is None:
-        return None
-    try:
-        return rule(head)
-    except ConfigError as error:
-        return str(error)
+    return fault_by(_RULES, head)
 
 
 def card_fault(card: AgentCard) -> str | None:
@@ -158,7 +151,7 @@ def _bottlenecks(head: Bottlenecks) -> str | None:
     return None
 
 
-_RULES: dict[type[Any], Callable[[Any], str | None]] = {
+_RULES: Rules = {
     Announce: _announce,
     DomainDirectory: _directory,
     LinkReport: _link_report,

@@ -59,7 +59,8 @@ class Landmark:
         self.term = 0
         self.roll = rows.Roll()
         """As decided; what is not on all copies yet may be lost again, and is told nobody."""
-        self._told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
+        self.told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
+        """What everybody may know."""
         self._pending: dict[int, DomainDirectory] = {}
         """Operations on their way to the copies, and the directory that each makes."""
 
@@ -69,7 +70,7 @@ class Landmark:
         self.term = event.config.epoch
         self.roll = rows.read(event.rows)
         self._pending.clear()
-        self._told = self._directory()
+        self.told = self._directory()
         me = self._links.me
         for broker, card in self.roll.agents.items():
             if broker != me.id:
@@ -84,23 +85,18 @@ class Landmark:
         """A decision is on all copies: everybody may know."""
         told = self._pending.pop(ticket, None)
         if told is not None:
-            self._told = told
+            self.told = told
             self._push(turn)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
-        for card in self._told.agents:
+        for card in self.told.agents:
             if not self.failures.has_failed(card.peer.id):
                 self._tell(turn, card)
 
     def _tell(self, turn: Turn, card: AgentCard) -> None:
         if card.peer.id != self._links.me.id:
-            self._links.send(turn, card.peer.id, self._told)
-
-    @property
-    def told(self) -> DomainDirectory:
-        """What everybody may know: for our own agent."""
-        return self._told
+            self._links.send(turn, card.peer.id, self.told)
 
     def _directory(self) -> DomainDirectory:
         roll = self.roll
@@ -168,7 +164,7 @@ class Landmark:
             writes.append(self._seat(position, card.peer.name, card))
         if writes:
             self._write(turn, writes)
-        elif head.version < self._told.version:
+        elif head.version < self.told.version:
             self._tell(turn, card)
 
     def _make_room(self, turn: Turn) -> bool:
