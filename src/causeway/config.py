@@ -66,6 +66,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """First wait before an unanswered message is sent again; doubles up to 8 times this."""
     migrate_after: Duration = 1 * SECOND
     """How long the ring must prefer another group before a mailbox moves there."""
+    rates_every: Duration = 5 * SECOND
+    """How often it tells its landmark what is published to its items: a sample of the load that decides their place."""
     alert: Duration = 500 * MICROSECOND
     """So long after a message a broker looks for the next one before it sleeps, if its core is free and answers have
     come that fast before; 0 for never. Shorter round trips for processor time that nobody wants."""
@@ -109,7 +111,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("copies", self.copies, "must lie in 1..7")
         if not 1 <= self.root_copies <= 9:
             raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
-        for name in ("heartbeat", "silence", "retry", "migrate_after"):
+        for name in ("heartbeat", "silence", "retry", "migrate_after", "rates_every"):
             if not MILLISECOND <= getattr(self, name) <= TIMING_MAX:
                 raise ConfigError(name, getattr(self, name), "is in nanoseconds and must lie between 1 ms and 1 hour")
         if not 0 <= self.alert <= ALERT_MAX:

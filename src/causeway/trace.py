@@ -57,6 +57,8 @@ class Step(enum.IntEnum):
     BOTTLENECK = 25
     """Something falls behind; `source` is the mailbox or broker, `note` the kind and figures. `first` is 1 when it is
     found, 0 when it is over."""
+    PLACED = 26
+    """The landmark has a new policy for the items of its domain; `first` is its version."""
 
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True):

@@ -15,6 +15,8 @@ from rich.table import Table
 
 SEATS_SHOWN_MAX: Final = 12
 """Of those whose holder is no surprise."""
+RISKS_SHOWN_MAX: Final = 6
+"""Of seats, the riskiest first; --json has them all."""
 
 
 class HeldSeat(msgspec.Struct, kw_only=True):
@@ -75,6 +77,10 @@ class WatchedDomain(msgspec.Struct, kw_only=True):
     full; `latency`: its operations take long; `consumer`: one is slow), `note` (the figures), `seconds` it lasts."""
     blocked: str = ""
     """Why no seat can be given away: too few agents are there."""
+    placement: dict[str, Any] = {}
+    """The policy for its items: `version`, `items` (`item`, `owner`, `mirror`: seats), `risks` in millionths
+    (`seat`, `now`, and `after_one`: the worst failure of another), `risk_before` (the largest before this policy),
+    `feasible` (all are below the threshold), `spared` (brokers that could be off)."""
 
 
 def domain_lines(reports: Iterable[Mapping[str, Any]]) -> list[WatchedDomain]:
@@ -103,6 +109,7 @@ def _domain_line(domain: str, said: list[Mapping[str, Any]]) -> WatchedDomain:
         lost=[str(name) for name in word.get("lost", [])],
         bottlenecks=[_bottleneck_line(one) for one in word.get("bottlenecks", [])],
         blocked=next((str(one["blocked"]) for one in own or current if one.get("blocked")), ""),
+        placement=dict(max((one.get("placement") or {} for one in said), key=lambda one: int(one.get("version", 0)))),
     )
 
 
@@ -132,6 +139,9 @@ def domain_view(line: WatchedDomain) -> Table:
     spares = [_spare(one) for one in line.spares if one.broker not in failed]
     if spares:
         table.add_row("spares", ", ".join(spares))
+    if line.placement:
+        table.add_row("items", _placement(line.placement))
+        table.add_row("risk", _risks(line.placement))
     for what, names in (("failed", line.failed), ("flapping", line.flapping), ("lost", line.lost)):
         if names:
             table.add_row(f"[red]{what}[/]", escape(", ".join(names)))
@@ -147,6 +157,28 @@ def _seats(seats: list[HeldSeat]) -> str:
     given = [f"[yellow]{escape(one.seat)} (held by {escape(one.holder or '?')})[/]" for one in moved]
     shown = own if len(own) <= SEATS_SHOWN_MAX else [f"{len(own)} held by their own brokers"]
     return ", ".join([*shown, *given]) or "none"
+
+
+def _placement(placement: Mapping[str, Any]) -> str:
+    owned: dict[str, int] = {}
+    for item in placement["items"]:
+        owned[item["owner"]] = owned.get(item["owner"], 0) + 1
+    shares = ", ".join(f"{escape(seat)} {count}" for seat, count in sorted(owned.items()))
+    off = ", ".join(map(escape, placement["spared"]))
+    return f"{len(placement['items'])} placed by policy {placement['version']}: {shares}" + (
+        f"; could be off at this load: {off}" if off else ""
+    )
+
+
+def _risks(placement: Mapping[str, Any]) -> str:
+    """Of overload: now, and after the worst failure of one other broker."""
+    shown = [
+        f"{escape(one['seat'])} {one['now'] / 1e6:.3g} ({one['after_one'] / 1e6:.3g} after a failure)"
+        for one in sorted(placement["risks"], key=lambda one: -int(one["after_one"]))[:RISKS_SHOWN_MAX]
+        if one["after_one"]
+    ]
+    worst = ", ".join(shown) or "none above 0.000001, also after one failure"
+    return worst if placement["feasible"] else f"[red]above the threshold[/]: {worst}"
 
 
 def _spare(spare: SpareLine) -> str:

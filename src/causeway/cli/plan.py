@@ -33,7 +33,7 @@ QUIET_SECONDS: Final = 1.0
 """What is done sooner needs no bar."""
 
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "domains": ("present", "url", "domain_size_max", "cell_cost", "hop_cost", "out"),
+    "domains": ("present", "domain_size_max", "cell_cost", "hop_cost", "out"),
     "placement": ("threshold", "topics_max", "no_mirrors", "seed", "move_cost"),
 }
 """What can be planned, and which options are about that alone."""
@@ -44,17 +44,18 @@ def plan(
     *,
     what: Annotated[str, typer.Argument(metavar="domains|placement", help="What to plan: domains or placement.")],
     table: Annotated[
-        str,
+        str | None,
         typer.Argument(
             help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
-            "topics and their rates, CSV or JSON (docs/placement.md). - for stdin."
+            "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin."
         ),
-    ],
+    ] = None,
     present: Annotated[
         Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
     ] = None,
     url: Annotated[
-        str | None, typer.Option("--url", help="Take the present split from these brokers, causeway://host:port.")
+        str | None,
+        typer.Option("--url", help="causeway://host:port: take the present split, or what was measured, from there."),
     ] = None,
     domain_size_max: Annotated[int, typer.Option(help="Seats of a domain at most.")] = SEATS_PER_DOMAIN_MAX,
     cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
@@ -82,23 +83,19 @@ def plan(
 
     A placement says which broker owns and which mirrors each item, a set of topics, so that the risk of overload costs
     least. With --json it prints "items" and "brokers" with their risks, "utility", "bound", "gap", "feasible",
-    "alternatives", "changes" and more.
+    "alternatives", "changes" and more. With --url instead of a table it asks the landmarks of a running cluster, and
+    prints "domains", one such object for each.
     """
     _check_options(context, what)
     if what == "placement":
-        from causeway.cli.plan_placement import show_placement  # it needs numpy, which domains do not
+        from causeway.cli.plan_placement import plan_items  # it needs numpy, which domains do not
 
-        return show_placement(
-            table,
-            threshold=threshold,
-            topics_max=topics_max,
-            mirrors=not no_mirrors,
-            seed=seed,
-            move_cost=move_cost,
-            as_json=as_json,
-        )
+        bounds = (threshold, topics_max, not no_mirrors)
+        return plan_items(table, url, bounds, seed=seed, move_cost=move_cost, as_json=as_json)
     if present is not None and url is not None:
         raise ConfigError("present", str(present), "and --url both give the present split; give one")
+    if table is None:
+        raise ConfigError("table", table, "give a table of who talks to whom; - for stdin")
     traffic = read_traffic(read_text("table", table))
     prices = Prices(cell_cost, hop_cost)
     seats = _present(present, url)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from causeway.cli.options import read_text
 from causeway.cli.output import EXIT_OK, console, print_json
+from causeway.cli.status import reports_of
+from causeway.client.url import parse_url
+from causeway.core.placing import NOBODY, PlanRequest
+from causeway.errors import ConfigError
 from causeway.placement.instance import Instance
+from causeway.placement.live import instance_of, present_of
 from causeway.placement.plan import PlacementPlan, plan_placement
 from causeway.placement.replan import MOVE_COST
 from causeway.placement.tables import read_description
@@ -21,24 +29,91 @@ FAILURES_SHOWN_MAX: Final = 8
 """Brokers up to which the risk after every failure has a column; beyond, only the worst is shown."""
 
 
-def show_placement(
-    table: str,
-    *,
-    threshold: float | None,
-    topics_max: int | None,
-    mirrors: bool,
-    seed: int,
-    move_cost: float | None,
-    as_json: bool,
+Bounds = tuple[float | None, int | None, bool]
+"""Largest risk of a broker, topics that one may own, whether items have mirrors."""
+
+
+def plan_items(
+    table: str | None, url: str | None, bounds: Bounds, *, seed: int, move_cost: float | None, as_json: bool
 ) -> int:
+    """From a table, or from what the landmarks of a running cluster have measured."""
+    cost = MOVE_COST if move_cost is None else move_cost
+    threshold, topics_max, mirrors = bounds
+    if (table is None) == (url is None):
+        raise ConfigError("table", table, "give a table of brokers and rates, or --url of a running cluster")
+    if table is not None:
+        return _show_placement(table, bounds, seed=seed, cost=cost, as_json=as_json)
+    if topics_max is not None or not mirrors:
+        raise ConfigError("url", url, "a running cluster has its own bounds; leave --topics-max and --no-mirrors out")
+    assert url is not None
+    return _show_running(url, threshold, seed=seed, cost=cost, as_json=as_json)
+
+
+def _show_placement(table: str, bounds: Bounds, *, seed: int, cost: float, as_json: bool) -> int:
     """Read a description, plan, print."""
+    threshold, topics_max, mirrors = bounds
     given = read_description(read_text("table", table))
     instance = Instance(given.model, given.brokers, threshold=threshold, topics_max=topics_max, mirrors=mirrors)
-    cost = MOVE_COST if move_cost is None else move_cost
     found = plan_placement(instance, present=given.present, seed=seed, move_cost=cost)
     if as_json:
         print_json(found)
-        return EXIT_OK
+    else:
+        _show(found, has_present=given.present is not None)
+    return EXIT_OK
+
+
+def _show_running(url: str, threshold: float | None, *, seed: int, cost: float, as_json: bool) -> int:
+    """Ask the landmarks of a running cluster what they have measured, plan each domain from that, print."""
+    loads = domain_loads(asyncio.run(reports_of(parse_url(url))))
+    if not loads:
+        raise ConfigError("url", url, "no landmark answered: its brokers are in no domain, or it is being elected")
+    plans = {}
+    for domain, request in loads.items():
+        if not any(map(any, request.samples)):
+            if not as_json:
+                console().print(f"domain {escape(domain)}: nothing was published to its items yet")
+            continue
+        asked = request if threshold is None else msgspec.structs.replace(request, threshold=round(1000 * threshold))
+        instance = instance_of(asked)
+        placed = all(owner != NOBODY for owner in asked.owners)
+        present = present_of(asked, instance) if placed else None
+        plans[domain] = plan_placement(instance, present=present, seed=seed, move_cost=cost)
+        if not as_json:
+            console().print(
+                f"[bold]domain {escape(domain)}[/]: {len(asked.samples)} samples of {len(asked.items)} items"
+            )
+            _show(plans[domain], has_present=placed)
+    if as_json:
+        print_json({"domains": plans})
+    return EXIT_OK
+
+
+def domain_loads(reports: Iterable[Mapping[str, Any]]) -> dict[str, PlanRequest]:
+    """What the latest landmark of each domain has measured."""
+    latest: dict[str, tuple[int, Mapping[str, Any]]] = {}
+    for report in reports:
+        for one in report.get("agents", []):
+            domain, term = str(one.get("domain", "")), int(one.get("term", 0))
+            if "load" in one and term >= latest.get(domain, (0, {}))[0]:
+                latest[domain] = (term, one["load"])
+    return {domain: _request_of(load) for domain, (_, load) in sorted(latest.items())}
+
+
+def _request_of(load: Mapping[str, Any]) -> PlanRequest:
+    brokers = tuple(load["brokers"])
+    numbers = {"": NOBODY, **{name: at for at, name in enumerate(brokers)}}
+    return PlanRequest(
+        items=tuple(load["items"]),
+        brokers=brokers,
+        capacities=tuple(int(capacity) for capacity in load["brokers"].values()),
+        samples=tuple(tuple(row) for row in load["samples"]),
+        owners=tuple(numbers[name] for name in load["owners"]),
+        mirrors=tuple(numbers[name] for name in load["mirrors"]),
+        threshold=round(1000 * float(load["threshold"])),
+    )
+
+
+def _show(found: PlacementPlan, *, has_present: bool) -> None:
     out = console()
     out.print(_item_table(found))
     _print_rest(len(found.items))
@@ -48,9 +123,8 @@ def show_placement(
     if found.changes:
         out.print(_change_table(found))
         _print_rest(len(found.changes))
-    for line in verdict(found, has_present=given.present is not None):
+    for line in verdict(found, has_present=has_present):
         out.print(escape(line), soft_wrap=True)
-    return EXIT_OK
 
 
 def verdict(found: PlacementPlan, *, has_present: bool) -> list[str]:

@@ -108,7 +108,11 @@ class Answers:
                 self._causal.marks.note(lot, lot.count)
         mailbox = inquiry.mailbox
         if isinstance(inquiry, EndInquiry) and may_end(mailbox):
-            if not any(one.mailbox == mailbox for one in self._consumers.all()):
+            readers = [one for one in self._consumers.all() if one.mailbox == mailbox]
+            if not readers or (error is None and all(one.closing for one in readers)):
+                for reader in readers:  # nobody is left who could confirm what it settled
+                    self._consumers.refuse(reader, None)
+                    self._say(ConsumerRefused(reader))
                 self._consumers.forget_mailbox(mailbox)
         self._say(InquiryDone(inquiry))
 

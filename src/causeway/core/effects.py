@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from causeway.core.messages import Message
+from causeway.core.placing import PlanRequest
 from causeway.store.base import Write
 from causeway.trace import TraceRecord
 
@@ -66,6 +67,14 @@ class Pause(msgspec.Struct, frozen=True):
     paused: bool
 
 
+class PlanItems(msgspec.Struct, frozen=True):
+    """Compute where items should be, beside everything else, and report Planned(group, ...)."""
+
+    group: bytes
+    """Of the landmark that asks."""
+    request: PlanRequest
+
+
 class Effects(msgspec.Struct, eq=False):
     """One turn's effects; machines append, the driver performs the lists in this order and then forgets them."""
 
@@ -76,3 +85,4 @@ class Effects(msgspec.Struct, eq=False):
     pauses: list[Pause] = []
     closes: list[Close] = []
     traces: list[TraceRecord] = []
+    plans: list[PlanItems] = []

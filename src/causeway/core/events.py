@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.messages import Config, Message
+from causeway.core.placing import PlannedItems
 from causeway.store.base import Page, Row
 from causeway.types import Key, Peer
 
@@ -71,7 +72,14 @@ class Measured(msgspec.Struct, frozen=True):
     """Messages a second that it sustains; 0 when it does not know."""
 
 
-DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested | Measured
+class Planned(msgspec.Struct, frozen=True):
+    """A PlanItems is computed."""
+
+    group: bytes
+    plan: PlannedItems
+
+
+DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested | Measured | Planned
 
 
 # Between the parts of one broker -------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from causeway.core.events import (
     PeerMessage,
     PeerUp,
     Persisted,
+    Planned,
     Received,
 )
 from causeway.core.groups.groups import Groups
@@ -126,7 +127,7 @@ class Node:
         topics.open(config, self._desk, self._groups, self._links, alarm)
         self._causal.open(config, self._desk, self._groups, self._links, alarm)
         gauge = MailGauge(config.name, self._desk.office, self._desk.outbox, self._links.clogged)
-        self._agents.open(self._desk.courier, gauge)
+        self._agents.open(self._desk.courier, topics.published, gauge)
         topics.name_domains(self._agents.domain_of)
         self._groups.place_by(self._agents.wanted)
         self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
@@ -213,6 +214,8 @@ class Node:
                 self._leaving = not self._departing
             case Measured():
                 self._agents.on_fitness(turn, event)
+            case Planned():
+                self._agents.on_planned(turn, event)
 
     def _drain(self, turn: Turn) -> None:
         """Route internal events, in order, until none is left."""

@@ -25,6 +25,8 @@ from causeway.placement.risk import overload
 
 NODES_MAX: Final = 3_000_000
 """Nodes that are looked at; beyond it the best so far is returned, unproven. Some seconds."""
+NOTHING: Final = 1e-9
+"""A start with less loss, or risk, has none: nobody would see what is better than that."""
 CHUNK: Final = 2_048
 CELLS: Final = 8
 PRICES: Final = np.array([0.0, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0, 2.0])
@@ -65,7 +67,8 @@ class Tree:
         self._twins = self._find_twins()
 
     def solve(self, start: Ints | None = None, nodes_max: int = NODES_MAX) -> Proof:
-        """The best placement of these items. `start`, brokers by item of the whole instance, need not be good."""
+        """The best placement of these items. `start`, brokers by item of the whole instance, need not be good; it is
+        the answer if nothing is better."""
         best, value = self._start(start)
         count, nodes, width = len(self._items), 0, len(self._brokers)
         if count == 0:
@@ -171,7 +174,9 @@ class Tree:
         twins, self._twins = self._twins, []
         kept, found = self._bounds(nodes, np.inf)
         self._twins = twins
-        return (nodes[0], float(found[0])) if kept[0] and np.isfinite(found[0]) else (None, np.inf)
+        if not kept[0] or not np.isfinite(found[0]):
+            return None, np.inf
+        return nodes[0], float(found[0]) if found[0] > NOTHING else 0.0
 
     def _value_of_nothing(self) -> float:
         risks = overload(self._mean0, self._variance0, self._capacity)

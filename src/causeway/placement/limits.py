@@ -18,3 +18,7 @@ BROKERS_MAX: Final = 1_000
 
 SAMPLES_MAX: Final = 1_000_000
 """Samples of rates: eleven days of seconds, far more than a covariance gains from."""
+
+CAPACITY_NOMINAL: Final = 10_000.0
+"""Messages per second that brokers are taken to sustain where no capacity is known at all. With the same for everybody
+items are balanced whatever it is; the risks that are told mean little then."""

@@ -70,8 +70,11 @@ def _after(rest: Loads, items: Ints, failed: int, present: Ints | None, move_cos
     targets = np.ones(len(rest.capacity), dtype=np.bool_)
     targets[failed] = False
     if present is None and int(targets.sum()) ** len(items) <= WAYS_MAX:
+        # Of placements that are equally good, as all are at low load, the even one counts.
+        even = rest.copy()
+        put_safest(even, items, targets)
         for least_risk in (False, True):
-            proof = Tree(rest, items, targets, least_risk=least_risk).solve()
+            proof = Tree(rest, items, targets, least_risk=least_risk).solve(even.owner)
             if proof.owner is not None:
                 return proof.owner
     home = rest.owner.copy()

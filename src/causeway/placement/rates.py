@@ -31,6 +31,9 @@ ROUNDING: Final = 1e-10
 ASYMMETRY: Final = 1e-6
 """Difference of two mirrored entries, as a part of the largest one, that is taken for rounding."""
 
+PEAK_OF_LEAST: Final = 8
+"""Samples from which on only the peak counts: half of fewer would tell nothing of variance."""
+
 
 class CovarianceRepair(msgspec.Struct, frozen=True, kw_only=True):
     """What was wrong with a covariance matrix, and how far the repaired one is from it."""
@@ -91,6 +94,15 @@ def from_samples(
     centred = joint - joint.mean(axis=0)
     covariance = centred.T @ centred / (len(joint) - 1)
     return LoadModel(grouped, joint.mean(axis=0), _mirrored(covariance), joint)
+
+
+def peak_samples(samples: Floats) -> Floats:
+    """The samples (rows) whose total is in the upper half; all of them if they are few."""
+    if len(samples) < PEAK_OF_LEAST:
+        return samples
+    totals = samples.sum(axis=1)
+    peak: Floats = samples[totals >= np.median(totals)]
+    return peak
 
 
 def from_moments(

@@ -20,7 +20,7 @@ from causeway.placement.bound import UtilityBound, bound_of
 from causeway.placement.exact import Proof, Tree
 from causeway.placement.instance import Instance
 from causeway.placement.loads import NOWHERE, Loads
-from causeway.placement.mirrors import choose_mirrors
+from causeway.placement.mirrors import choose_mirrors, put_safest
 from causeway.placement.search import least_risky, search
 
 WAYS_MAX: Final = 5e6
@@ -65,10 +65,12 @@ def place(instance: Instance, *, seed: int = 0, method: Method = "auto", start: 
 
 def _exact(instance: Instance) -> Solution:
     items, targets = np.arange(instance.item_count), np.ones(instance.broker_count, dtype=np.bool_)
-    proof = Tree(Loads(instance), items, targets).solve()
+    even = Loads(instance)
+    put_safest(even, items, targets)  # what counts among placements that are equally good
+    proof = Tree(Loads(instance), items, targets).solve(even.owner)
     least: Proof | None = None
     if instance.threshold is not None or proof.owner is None:
-        least = Tree(Loads(instance), items, targets, least_risk=True).solve()
+        least = Tree(Loads(instance), items, targets, least_risk=True).solve(even.owner)
     chosen = proof if proof.owner is not None else least
     if chosen is None or chosen.owner is None:
         remedy = "no placement has so few topics on every broker; allow more, or split large items"

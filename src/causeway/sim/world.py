@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from causeway.core.effects import Effects, Load, Persist
-from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
+from causeway.core.effects import Effects, Load, Persist, PlanItems
+from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Planned, Received
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
 from causeway.sim.clock import Clock
@@ -22,10 +22,13 @@ from causeway.sim.journal import Journal, fingerprint
 from causeway.sim.network import Network
 from causeway.store.base import Page
 from causeway.trace import TraceRecord
-from causeway.types import Duration, Instant
+from causeway.types import MILLISECOND, Duration, Instant
 
 Watch = Callable[["Process", "Process", Message], None]
 """Told of every frame of one type when it is put on a connection: sender, receiver, head."""
+
+PLANNING: Duration = 50 * MILLISECOND
+"""How long the places of items are computed."""
 
 SPINS_MAX = 10_000
 """Wake-ups of one process in a row whose deadline does not move into the future: a loop in the machine."""
@@ -281,9 +284,17 @@ class Process:
             network.close(self, close.conn)
             # What it said before we closed it must not reach the machine afterwards.
             self._inbox = [event for event in self._inbox if getattr(event, "conn", None) != close.conn]
+        for plan in effects.plans:
+            self.world.at(self.world.now + PLANNING, self._plan, self.life, plan)
         if effects.traces and self.world.on_trace is not None:
             for record in effects.traces:
                 self.world.on_trace(record)
+
+    def _plan(self, life: int, plan: PlanItems) -> None:
+        if life == self.life:
+            from causeway.placement.live import plan_live
+
+            self.deliver(Planned(plan.group, plan_live(plan.request)))
 
     def _arm(self, local: Instant) -> None:
         assert self.machine is not None

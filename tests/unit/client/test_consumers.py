@@ -6,7 +6,18 @@ import pytest
 
 from causeway.client.late import LATE
 from causeway.client.outcomes import ConsumerAttached, MessagesArrived
-from causeway.core.messages import Attach, Attached, Deliver, Detach, Moved, Return, Settle, Settled
+from causeway.core.messages import (
+    Attach,
+    Attached,
+    Deliver,
+    Detach,
+    EndMailbox,
+    MailboxEnded,
+    Moved,
+    Return,
+    Settle,
+    Settled,
+)
 from causeway.errors import Code, ConfigError, Refused
 from causeway.types import MILLISECOND, SECOND, VOLATILE_FROM
 from tests.unit.client.stage import Stage, peer
@@ -484,6 +495,20 @@ def test_consumer_ended_while_its_link_is_lost_comes_back_only_to_settle(stage: 
     assert settled(stage, other) == [(10, 10)]
     stage.receive(other, Settled("orders", consumer.number, ((10, 10),)))
     assert stage.session.consumers() == []
+
+
+def test_ended_consumer_has_nothing_to_settle_once_its_subscription_has_ended(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home, "sub/app/all")
+    stage.deliver(home, consumer, 10, 1)
+    (message,) = stage.shown(consumer)
+    stage.session.accept(message._lot, 0, 0)
+    stage.session.detach(consumer)
+    stage.session.end_mailbox("sub/app/all")
+    stage.turn()
+    (asked,) = stage.said(EndMailbox)
+    assert stage.session.consumers() == [consumer]
+    stage.receive(home, MailboxEnded("sub/app/all", asked.token))
+    assert stage.session.consumers() == [], "nobody could confirm it, and the next one of that name would misunderstand"
 
 
 def test_consumer_ended_before_it_began_says_nothing(stage: Stage, home: str) -> None:

@@ -6,12 +6,15 @@ Owns: the directory as it is known here. Must not know: how a landmark decides.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
 from causeway.core.agents import choosing
 from causeway.core.agents.holdings import HoldingsTold
+from causeway.core.agents.load import PublishedTold
+from causeway.core.agents.places import ItemPlaces
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -19,6 +22,7 @@ from causeway.core.messages import (
     Announce,
     Distances,
     DomainDirectory,
+    ItemRates,
     LinkReport,
     Measure,
 )
@@ -35,30 +39,50 @@ ANNOUNCE_LATER: Final[Duration] = 5 * SECOND
 REPORT_AFTER: Final[Duration] = 100 * MILLISECOND
 """Groups that change together are reported together."""
 
-_ANNOUNCE, _HOLDINGS = "announce", "holdings"
+_ANNOUNCE, _HOLDINGS, _RATES = "announce", "holdings", "rates"
 
 
 class Agent:
     """One broker in one domain."""
 
     def __init__(
-        self, domain: str, card: AgentCard, links: Links, courier: Courier, *, rng: random.Random, alarm: Alarm
+        self,
+        domain: str,
+        card: AgentCard,
+        links: Links,
+        courier: Courier,
+        *,
+        published: Callable[[], Iterable[tuple[str, int]]],
+        rates_every: Duration,
+        rng: random.Random,
+        alarm: Alarm,
     ) -> None:
         self.domain = domain
         self._card = card
         self._links = links
         self._courier = courier
+        self._published = published
+        self._rates_every = rates_every
+        self._rates = PublishedTold()
         self._rng = rng
         self._deadlines: Deadlines[str] = Deadlines(alarm)
         self.directory: DomainDirectory | None = None
         self.told = HoldingsTold(links.me.id)
+        self.places = ItemPlaces()
         self._reported: dict[BrokerId, None] = {}
         """Fellows whose links we reported as broken."""
+
+    @property
+    def is_home(self) -> bool:
+        """Whether we hold a seat here that is given items."""
+        seats = self.directory.seats if self.directory is not None else ()
+        return any(seat.home and seat.holder == self._links.me.id for seat in seats)
 
     # Ourselves -------------------------------------------------------------------------------------------------
     def start(self, turn: Turn) -> None:
         """We are in the ring, or may speak to those who are."""
         self._deadlines.set_if_unset(_ANNOUNCE, turn.now)
+        self._deadlines.set_if_unset(_RATES, turn.now + self._rates_every)
 
     def update(self, turn: Turn, card: AgentCard) -> None:
         """We have measured ourselves again."""
@@ -76,7 +100,9 @@ class Agent:
 
     def _announce(self, turn: Turn) -> None:
         version = self.directory.version if self.directory is not None else 0
-        self._courier.post(turn, agents_name(self.domain), Announce(self.domain, self._card, version))
+        self._courier.post(
+            turn, agents_name(self.domain), Announce(self.domain, self._card, version, self.places.version)
+        )
         wait = ANNOUNCE_LATER if self._is_listed() else ANNOUNCE_SOON
         self._deadlines.set(_ANNOUNCE, turn.now + wait + self._rng.randrange(wait // 4))
 
@@ -112,6 +138,16 @@ class Agent:
         known = () if self.directory is None else self.directory.agents
         return any(card.peer.id == broker for card in known)
 
+    def placed(self, item: str, suspects: Callable[[BrokerId], bool]) -> list[Peer] | None:
+        """Who should hold an item by the domain's policy, its owner first; None when it does not say."""
+        known = self.directory
+        if known is None or self.places.plan is None:
+            return None
+        cards = {card.peer.id: card.peer for card in known.agents}
+        holders = {seat.seat: seat.holder for seat in known.seats if seat.holder in cards}
+        seats = self.places.seats_of(item, lambda seat: seat not in holders or suspects(holders[seat]))
+        return [cards[holders[seat]] for seat in seats] or None
+
     def voters(self) -> list[Peer]:
         """Who should hold the directory as far as can be seen from here, the best landmark first."""
         if self.directory is None:
@@ -146,6 +182,13 @@ class Agent:
         if self.told.has_news and self.directory is not None:
             self._deadlines.set_if_unset(_HOLDINGS, turn.now + REPORT_AFTER)
 
+    def _say_rates(self, turn: Turn) -> None:
+        self._deadlines.set(_RATES, turn.now + self._rates_every)
+        counts = self._rates.take(self._published()) if self.is_home else ()
+        if counts:
+            report = ItemRates(self.domain, self._links.me.id, self._rates_every, counts)
+            self._courier.post(turn, agents_name(self.domain), report)
+
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:
         return self._deadlines.next()
@@ -155,15 +198,18 @@ class Agent:
         for what in self._deadlines.pop_due(turn.now):
             if what == _ANNOUNCE:
                 self._announce(turn)
+            elif what == _RATES:
+                self._say_rates(turn)
             elif self.directory is not None:
                 for report in self.told.take(self.domain, self.directory.term):
                     self._courier.post(turn, agents_name(self.domain), report)
 
     def statistics(self) -> dict[str, object]:
         """The directory, for people."""
-        known = self.directory
+        known, placement = self.directory, self.places.statistics()
         if known is None:
-            return {"domain": self.domain, "landmark": "", "term": 0, "version": 0, "agents": [], "seats": []}
+            empty = {"landmark": "", "term": 0, "version": 0, "agents": [], "seats": []}
+            return {"domain": self.domain, **empty, "placement": placement}
         names = {card.peer.id: card.peer.name for card in known.agents}
         holders = {seat.holder for seat in known.seats}
         return {
@@ -183,4 +229,5 @@ class Agent:
             "seats": [
                 {"seat": seat.seat, "holder": names.get(seat.holder, ""), "since": seat.since} for seat in known.seats
             ],
+            "placement": placement,
         }

@@ -6,22 +6,28 @@ Owns: which of the two something is for, and which seats we say that we hold. Mu
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import msgspec
 
 from causeway.config import BrokerConfig
 from causeway.core.agents.agent import Agent
-from causeway.core.agents.faults import agent_fault
+from causeway.core.agents.faults import agent_fault, plan_fault
 from causeway.core.agents.landmark import Landmark
 from causeway.core.agents.lookout import Lookout
 from causeway.core.deadlines import Alarm
-from causeway.core.events import Measured, OwnershipGained, OwnershipLost, PeerMessage
+from causeway.core.events import Measured, MembershipChanged, OwnershipGained, OwnershipLost, PeerMessage, Planned
 from causeway.core.machine import Turn
-from causeway.core.messages import AgentCard, Config, DomainDirectory, Measure, ToLandmark
+from causeway.core.messages import AgentCard, Config, DomainDirectory, ItemPolicy, Measure, ToLandmark
+from causeway.core.placing import PlannedItems
 from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
+from causeway.topics import is_item
 from causeway.types import BrokerId, Instant, Key, Peer, key_of
+
+_plan_decoder = msgspec.msgpack.Decoder(PlannedItems)
 
 
 class BrokerAgents:
@@ -40,12 +46,25 @@ class BrokerAgents:
         self._card = AgentCard(links.me, config.spare, config.capability or CAPABILITY_USUAL, config.capacity, 1000)
         alarm.watch(self._next_look)
 
-    def open(self, courier: Courier, gauge: Gauge) -> None:
-        """Before anything else is asked: agents speak through the courier, which asks us back."""
+    def open(self, courier: Courier, published: Callable[[], Iterable[tuple[str, int]]], gauge: Gauge) -> None:
+        """Before anything else is asked: agents speak through the courier, which asks us back, and tell their landmarks
+        what is published to the items we own, and what falls behind."""
         whose = (self._config.name, self._links.me.id, self._config.domains)
         self._lookout = Lookout(*whose, gauge=gauge, courier=courier, alarm=self._alarm)
         for domain in self._config.domains:
-            self._agents[domain] = Agent(domain, self._card, self._links, courier, rng=self._rng, alarm=self._alarm)
+            self._agents[domain] = Agent(
+                domain,
+                self._card_in(domain),
+                self._links,
+                courier,
+                published=published,
+                rates_every=self._config.rates_every,
+                rng=self._rng,
+                alarm=self._alarm,
+            )
+
+    def _card_in(self, domain: str) -> AgentCard:
+        return msgspec.structs.replace(self._card, home=domain == self._config.domains[0])
 
     @property
     def groups(self) -> dict[Key, Landmark]:
@@ -59,7 +78,7 @@ class BrokerAgents:
         if not is_agents(name):
             return False
         domain = name[len(AGENTS_PREFIX) :]
-        landmark = Landmark(domain, event.group, self._groups, self._links, self._config.name)
+        landmark = Landmark(domain, event.group, self._groups, self._links, self._config)
         self._landmarks[event.group] = landmark
         landmark.gain(turn, event)
         self._learn_own(turn, landmark)
@@ -82,8 +101,17 @@ class BrokerAgents:
         landmark.on_committed(turn, ticket)
         self._learn_own(turn, landmark)
 
+    def on_planned(self, turn: Turn, event: Planned) -> None:
+        """Our driver has computed where items should be."""
+        landmark = self._landmarks.get(Key(event.group))
+        if landmark is not None:
+            landmark.on_planned(turn, event.plan)
+            self._look(landmark)
+
     def _learn_own(self, turn: Turn, landmark: Landmark) -> None:
         self._learn(turn, landmark.told)
+        if landmark.policy is not None:
+            self._learn_policy(turn, landmark.domain, *landmark.policy)
 
     # Messages --------------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: ToLandmark) -> bool:
@@ -105,6 +133,16 @@ class BrokerAgents:
             self._learn(turn, head)
         elif isinstance(head, Measure) and head.domain in self._agents:
             self._agents[head.domain].on_measure(turn, head)
+        elif isinstance(head, ItemPolicy) and head.landmark == event.peer.id:
+            with suppress(msgspec.MsgspecError):
+                plan = _plan_decoder.decode(event.body)
+                if plan_fault(plan) is None:
+                    self._learn_policy(turn, head.domain, head.version, plan)
+
+    def _learn_policy(self, turn: Turn, domain: str, version: int, plan: PlannedItems) -> None:
+        agent = self._agents.get(domain)
+        if agent is not None and agent.places.learn(version, plan):
+            turn.tell(MembershipChanged())  # items we own may have to go elsewhere
 
     def _learn(self, turn: Turn, head: DomainDirectory) -> None:
         agent = self._agents.get(head.domain)
@@ -136,8 +174,9 @@ class BrokerAgents:
     def on_owned(self, turn: Turn, group: Key, config: Config) -> None:
         """We own a group, in a new epoch."""
         for agent in self._agents.values():
-            agent.told.owned(group, config)
-            agent.on_holdings(turn)
+            if not is_item(config.name) or agent is self._home():
+                agent.told.owned(group, config)
+                agent.on_holdings(turn)
 
     def on_lost(self, turn: Turn, event: OwnershipLost) -> None:
         """We own a group no longer."""
@@ -152,13 +191,14 @@ class BrokerAgents:
             self._card, fitness=event.fitness, capacity=self._config.capacity or event.capacity
         )
         for agent in self._agents.values():
-            agent.update(turn, self._card)
+            agent.update(turn, self._card_in(agent.domain))
 
     # Questions -------------------------------------------------------------------------------------------------
     def wanted(self, name: str) -> list[Peer] | None:
-        """Who should hold a group, if it is one of agents: the owner first. None for any other group."""
+        """Who should hold a group, if it is one of agents or an item that a policy places: the owner first."""
         if not is_agents(name):
-            return None
+            home = self._home() if is_item(name) else None
+            return home.placed(name, self._groups.suspects) if home is not None else None
         landmark = self._landmarks.get(key_of(name))
         if landmark is not None:
             return [card.peer for card in landmark.voters()]
@@ -168,6 +208,11 @@ class BrokerAgents:
     def domain_of(self, broker: BrokerId) -> str:
         """The first of our domains that a broker is in; empty when it is in none of them."""
         return next((domain for domain, agent in self._agents.items() if agent.lists(broker)), "")
+
+    def _home(self) -> Agent | None:
+        """The domain whose landmark places our items: where we hold a seat that is given some, or the first."""
+        held = (agent for agent in self._agents.values() if agent.is_home)
+        return next(held, next(iter(self._agents.values()), None))
 
     # Time ------------------------------------------------------------------------------------------------------
     def _look(self, landmark: Landmark) -> None:

@@ -12,12 +12,15 @@ from causeway.core.messages import (
     Distances,
     DomainDirectory,
     Holdings,
+    ItemPolicy,
+    ItemRates,
     LinkReport,
     Measure,
     Message,
     SeatHolder,
 )
 from causeway.core.messages.soundness import Rules, fault_by, peer_fault
+from causeway.core.placing import NOBODY, PlannedItems
 from causeway.domains import check_domain
 from causeway.domains.limits import (
     AGENTS_PER_DOMAIN_MAX,
@@ -29,6 +32,8 @@ from causeway.domains.limits import (
 from causeway.errors import ConfigError
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.names import check_name, check_seat
+from causeway.topics import is_item
+from causeway.topics.limits import TOPIC_ITEMS
 from causeway.types import KEY_BYTES, SECOND, Duration
 
 FITNESS_MAX = 1000
@@ -63,6 +68,38 @@ def holder_fault(seat: SeatHolder) -> str | None:
     return _broker_fault("holder", seat.holder) or _number_fault("since", seat.since, 0, ID_MAX)
 
 
+def plan_fault(plan: PlannedItems) -> str | None:
+    """Of who should hold which item: what passes can be looked up."""
+    items, seats = len(plan.items), len(plan.brokers)
+    try:
+        for seat in plan.brokers:
+            check_seat("brokers", seat)
+    except ConfigError as error:
+        return str(error)
+    changes = [*(case.changed for case in plan.cases), plan.spared.changed]
+    fault = (
+        _count_fault("items", plan.items, TOPIC_ITEMS)
+        or _count_fault("brokers", plan.brokers, SEATS_PER_DOMAIN_MAX)
+        or _count_fault("cases", plan.cases, seats * (seats + 1) // 2)
+        or next((f"items: {name!r} is none" for name in plan.items if not is_item(name)), None)
+        or next(filter(None, (_count_fault("changed", changed, items) for changed in changes)), None)
+    )
+    if fault is not None:
+        return fault
+    rows = (plan.risks, *plan.risks_after)
+    if not len(plan.owners) == len(plan.mirrors) == items or any(len(row) != seats for row in rows):
+        return "owners and mirrors must have one entry per item, risks one per broker"
+    placings = [placing for changed in changes for placing in changed]
+    placed = [*plan.owners, *plan.mirrors, *(seat for _, owner, mirror in placings for seat in (owner, mirror))]
+    numbers_of_items = (item for item, _, _ in placings)
+    spared = plan.spared.brokers
+    if not all(NOBODY <= seat < seats for seat in (*placed, *spared)) or not all(
+        0 <= i < items for i in numbers_of_items
+    ):
+        return "a broker or an item has a number that nobody has"
+    return None
+
+
 def _number_fault(field: str, number: int, least: int, most: int) -> str | None:
     return None if least <= number <= most else f"{field}={number}: must lie in {least}..{most}"
 
@@ -77,7 +114,31 @@ def _count_fault(field: str, given: Sequence[object], most: int) -> str | None:
 
 def _announce(head: Announce) -> str | None:
     check_domain("domain", head.domain)
-    return card_fault(head.card) or _number_fault("version", head.version, 0, ID_MAX)
+    return (
+        card_fault(head.card)
+        or _number_fault("version", head.version, 0, ID_MAX)
+        or _number_fault("policy", head.policy, 0, ID_MAX)
+    )
+
+
+def _rates(head: ItemRates) -> str | None:
+    check_domain("domain", head.domain)
+    fault = (
+        _broker_fault("by", head.by)
+        or _number_fault("span", head.span, 1, TRIP_MAX)
+        or _count_fault("counts", head.counts, TOPIC_ITEMS)
+    )
+    faults = (_number_fault("counts", count, 0, ID_MAX) for _, count in head.counts)
+    return fault or next(filter(None, faults), None)
+
+
+def _policy(head: ItemPolicy) -> str | None:
+    check_domain("domain", head.domain)
+    return (
+        _number_fault("term", head.term, 0, EPOCH_MAX)
+        or _number_fault("version", head.version, 0, ID_MAX // 2)
+        or _broker_fault("landmark", head.landmark)
+    )
 
 
 def _directory(head: DomainDirectory) -> str | None:
@@ -158,5 +219,7 @@ _RULES: Rules = {
     Holdings: _holdings,
     Measure: _measure,
     Distances: _distances,
+    ItemRates: _rates,
+    ItemPolicy: _policy,
     Bottlenecks: _bottlenecks,
 }

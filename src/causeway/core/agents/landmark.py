@@ -13,11 +13,15 @@ from typing import Final
 
 import msgspec
 
+from causeway.config import BrokerConfig
 from causeway.core.agents import choosing, rows
 from causeway.core.agents.bottlenecks import BottlenecksKnown
 from causeway.core.agents.failures import AgentFailures
+from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
+from causeway.core.agents.placer import Placer
 from causeway.core.agents.tracer import AgentTracer
+from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -28,11 +32,14 @@ from causeway.core.messages import (
     Distances,
     DomainDirectory,
     Holdings,
+    ItemPolicy,
+    ItemRates,
     LinkReport,
     Measure,
     SeatHolder,
     ToLandmark,
 )
+from causeway.core.placing import PlannedItems
 from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.store.base import Write
@@ -46,23 +53,26 @@ NOTABLE_PERCENT: Final = 10
 class Landmark:
     """One domain, while we are its landmark."""
 
-    def __init__(self, domain: str, group: Key, groups: Groups, links: Links, broker: str) -> None:
+    def __init__(self, domain: str, group: Key, groups: Groups, links: Links, config: BrokerConfig) -> None:
         self.domain = domain
         self._group = group
         self._groups = groups
         self._links = links
-        self._tracer = AgentTracer(broker, domain)
+        self._tracer = AgentTracer(config.name, domain)
         self.failures = AgentFailures(links.me.id)
         self.holdings = HoldingsKnown()
         self.bottlenecks = BottlenecksKnown()
+        self.placer = Placer(config.rates_every)
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
         """As decided; what is not on all copies yet may be lost again, and is told nobody."""
         self.told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
         """What everybody may know."""
-        self._pending: dict[int, DomainDirectory] = {}
-        """Operations on their way to the copies, and the directory that each makes."""
+        self.policy: tuple[int, PlannedItems] | None = None
+        """Who should hold which item, as everybody may know, with its version."""
+        self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
+        """Operations on their way to the copies, and the directory and the policy that each makes."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -70,7 +80,8 @@ class Landmark:
         self.term = event.config.epoch
         self.roll = rows.read(event.rows)
         self._pending.clear()
-        self.told = self._directory()
+        self.told, self.policy = self._directory(), self._decided_policy()
+        self.placer.start(turn.now)
         me = self._links.me
         for broker, card in self.roll.agents.items():
             if broker != me.id:
@@ -83,10 +94,12 @@ class Landmark:
 
     def on_committed(self, turn: Turn, ticket: int) -> None:
         """A decision is on all copies: everybody may know."""
-        told = self._pending.pop(ticket, None)
-        if told is not None:
-            self.told = told
+        decided = self._pending.pop(ticket, None)
+        if decided is not None:
+            was, (self.told, self.policy) = self.policy, decided
             self._push(turn)
+            if self.policy is not was:
+                self._push_policy(turn)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
@@ -97,6 +110,24 @@ class Landmark:
     def _tell(self, turn: Turn, card: AgentCard) -> None:
         if card.peer.id != self._links.me.id:
             self._links.send(turn, card.peer.id, self.told)
+
+    def _push_policy(self, turn: Turn) -> None:
+        for card in self.told.agents:
+            if not self.failures.has_failed(card.peer.id):
+                self._tell_policy(turn, card)
+
+    def _tell_policy(self, turn: Turn, card: AgentCard) -> None:
+        if self.policy is not None and card.peer.id != self._links.me.id:
+            version, plan = self.policy
+            head = ItemPolicy(self.domain, self.term, version, self._links.me.id)
+            self._links.send(turn, card.peer.id, head, msgspec.msgpack.encode(plan))
+
+    def _decided_policy(self) -> tuple[int, PlannedItems] | None:
+        roll = self.roll
+        if roll.policy is None:
+            return None
+        was = self.policy
+        return was if was is not None and was[0] == roll.policy_version else (roll.policy_version, roll.policy)
 
     def _directory(self) -> DomainDirectory:
         roll = self.roll
@@ -115,7 +146,7 @@ class Landmark:
         self.roll.version += 1
         writes.append(rows.version_row(self._group, position, self.roll.version))
         ticket = self._groups.append(turn, self._group, writes, 1)
-        self._pending[ticket] = self._directory()
+        self._pending[ticket] = (self._directory(), self._decided_policy())
 
     # What agents say -------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, head: ToLandmark) -> None:
@@ -132,6 +163,9 @@ class Landmark:
             case Holdings():
                 if head.term == self.term:
                     self.holdings.report(head)
+            case ItemRates():
+                if head.by in self.roll.agents:
+                    self.placer.report(head)
             case Distances():
                 for about, trip in head.trips:
                     if head.by in self.roll.agents and about in self.roll.agents:
@@ -166,6 +200,8 @@ class Landmark:
             self._write(turn, writes)
         elif head.version < self.told.version:
             self._tell(turn, card)
+        if self.policy is not None and head.policy < self.policy[0]:
+            self._tell_policy(turn, card)
 
     def _make_room(self, turn: Turn) -> bool:
         """Forget who has been gone for longest and holds no seat."""
@@ -179,7 +215,9 @@ class Landmark:
         return True
 
     def _seat(self, position: int, seat: str, card: AgentCard) -> Write:
-        holder = self.roll.seats[seat] = SeatHolder(seat, card.peer.id, self.roll.version + 1)
+        known = self.roll.seats.get(seat)
+        home = card.home if known is None else known.home
+        holder = self.roll.seats[seat] = SeatHolder(seat, card.peer.id, self.roll.version + 1, home)
         return rows.seat_row(self._group, position, holder)
 
     # Who is there ----------------------------------------------------------------------------------------------
@@ -197,9 +235,29 @@ class Landmark:
         self.reconsider(turn)
 
     def reconsider(self, turn: Turn) -> None:
-        """Give seats whose holders failed to spares, all at once."""
+        """Is something to be decided?"""
         if not self._groups.serving(self._group):
             return  # no majority of the agents is with us: `resume` looks again
+        self._fill_seats(turn)
+        request = self.placer.look(turn.now, self.roll, self.holdings, self.failures.has_failed)
+        if request is not None:
+            turn.effects.plans.append(PlanItems(self._group, request))
+
+    def on_planned(self, turn: Turn, plan: PlannedItems) -> None:
+        """The places of our items are computed: write them down if they are others."""
+        self.placer.answered()
+        roll = self.roll
+        if not self._groups.serving(self._group) or plan_fault(plan) is not None or plan == roll.policy:
+            return
+        roll.policy, roll.policy_version = plan, roll.version + 1
+        position = self._groups.position(self._group)
+        self._tracer.note(
+            turn, Step.PLACED, self._links.me.name, f"{len(plan.items)} items", number=roll.policy_version
+        )
+        self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
+
+    def _fill_seats(self, turn: Turn) -> None:
+        """Give seats whose holders failed to spares, all at once."""
         roll = self.roll
         others = sum(broker != self._links.me.id and self._links.is_up(broker) for broker in roll.agents)
         for broker in self.failures.judge(turn.now, alone=not others):
@@ -250,7 +308,10 @@ class Landmark:
         return choosing.voters(living, self._links.me.id)
 
     def next_deadline(self) -> Instant | None:
-        return self.failures.next_look() if self._groups.serving(self._group) else None
+        if not self._groups.serving(self._group):
+            return None
+        look = self.failures.next_look()
+        return self.placer.due if look is None else min(look, self.placer.due)
 
     def statistics(self, now: Instant) -> dict[str, object]:
         """What only the landmark knows."""
@@ -261,6 +322,7 @@ class Landmark:
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
             "lost": self.holdings.lost(failed),
+            "load": self.placer.statistics(self.roll, self.holdings),
             "bottlenecks": [
                 {
                     "about": one.about,

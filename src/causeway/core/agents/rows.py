@@ -1,6 +1,7 @@
 """Rows of a domain's group: what every voter holds, so that a new landmark acts at once.
 
 b"g" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
+b"p" -> the policy for items, and the version of the directory that said so first
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from causeway.core.agents.faults import card_fault, holder_fault
+from causeway.core.agents.faults import card_fault, holder_fault, plan_fault
 from causeway.core.messages import AgentCard, SeatHolder
+from causeway.core.placing import PlannedItems
 from causeway.limits import ID_MAX
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import BrokerId, Key
 
-_AGENT, _SEAT, _VERSION = b"g", b"s", b"v"
+_AGENT, _SEAT, _VERSION, _POLICY = b"g", b"s", b"v", b"p"
 _encode = msgspec.msgpack.encode
 
 
@@ -27,6 +29,10 @@ class Roll:
     agents: dict[BrokerId, AgentCard] = field(default_factory=dict)
     seats: dict[str, SeatHolder] = field(default_factory=dict)
     version: int = 0
+    policy: PlannedItems | None = None
+    """Who should hold which item."""
+    policy_version: int = 0
+    """Version of the directory that said so first."""
 
     def seat_of(self, broker: BrokerId) -> list[str]:
         """Seats that a broker holds."""
@@ -49,6 +55,10 @@ def read(rows: Iterable[Row]) -> Roll:
             elif row.key == _VERSION:
                 version = msgspec.msgpack.decode(row.value, type=int)
                 found.version = version if 0 <= version <= ID_MAX // 2 else 0
+            elif row.key == _POLICY:
+                version, plan = msgspec.msgpack.decode(row.value, type=tuple[int, PlannedItems])
+                if plan_fault(plan) is None and 0 <= version <= ID_MAX // 2:
+                    found.policy_version, found.policy = version, plan
         except (msgspec.MsgspecError, UnicodeError):
             continue
     return found
@@ -67,6 +77,11 @@ def agent_gone(group: Key, broker: BrokerId) -> Write:
 def seat_row(group: Key, position: int, seat: SeatHolder) -> Write:
     """Who holds a seat."""
     return Put(group, _SEAT + seat.seat.encode(), position, _encode(seat))
+
+
+def policy_row(group: Key, position: int, version: int, plan: PlannedItems) -> Write:
+    """Who should hold which item."""
+    return Put(group, _POLICY, position, _encode((version, plan)))
 
 
 def version_row(group: Key, position: int, version: int) -> Write:

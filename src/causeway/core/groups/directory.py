@@ -99,6 +99,12 @@ class Directory:
             self._questions[key] = Question(name, candidates or (), candidates is None)
             self._ask(turn, key)
 
+    def look_up(self, turn: Turn, group: Group) -> None:
+        """Ask, once, for the epoch of a group that we are a member of; whoever needs it asks again."""
+        target = self._target(1)
+        if group.key != ROOT and target is not None:
+            self._r.send(turn, target, Resolve(group.key, group.config.name, (), existing=True))
+
     def leave(self, turn: Turn) -> None:
         """We go for good, but not before the directory says that no group was born with us that we have not heard of:
         it could never change again if too many of its first members were gone."""
@@ -203,6 +209,8 @@ class Directory:
                     if head.group not in self._reports:  # lost with a former life of the broker that ended it
                         self.report_end(turn, head.group, head.config)
                     return  # and the question is put again
+                if head.config is not None and self._r.is_stale(head.group, head.config):
+                    return  # the group's new owner has yet to report: the question is put again
                 news = head.config is None or self._r.learn(head.group, head.config)
                 asked = self._questions.get(head.group)
                 if asked is not None and not asked.existing and head.code == Code.NO_MAILBOX:

@@ -251,6 +251,8 @@ class Groups:
                 self._loading.on_fetched(turn, peer, head, body)
             case Resolve() | Resolved() | Enter() | Entered():
                 self.directory.on_message(turn, peer, head)
+                if isinstance(head, Resolved) and head.config is not None:
+                    self._membership.on_resolved(turn, peer, head.group, head.config)
             case _:
                 return
         if self._r.touched or self._replication.loads_wanted or self._loading.done:

@@ -103,6 +103,12 @@ class Membership:
         """Somebody knows a later epoch."""
         self.on_chosen(turn, peer, Chosen(head.group, head.config))
 
+    def on_resolved(self, turn: Turn, peer: Peer, key: Key, config: Config) -> None:
+        """The directory knows an epoch: of a group that we are a member of, perhaps a later one than we do."""
+        group = self._r.groups.get(key)
+        if group is not None and (config.born, config.epoch) > (group.config.born, group.config.epoch):
+            self.on_chosen(turn, peer, Chosen(key, config))
+
     def on_inquire(self, turn: Turn, peer: Peer, head: Inquire) -> None:
         """A member asks where its group is."""
         r = self._r

@@ -126,7 +126,11 @@ class Policy:
             if group.tenure is not None:
                 group.tenure.blocked = True
             wait = self._r.settings.retry * 2 + self._r.rng.randrange(self._r.settings.retry)
-            self._r.deadlines.set(("takeover" if group.tenure is None else "fenced", group.key), turn.now + wait)
+            timer = ("takeover" if group.tenure is None else "fenced", group.key)
+            if timer not in self._r.deadlines:
+                # Perhaps the group went on without us, and nobody we know of is left in it to say so.
+                self._directory.look_up(turn, group)
+            self._r.deadlines.set(timer, turn.now + wait)
 
     def audit(self, turn: Turn, group: Group) -> None:
         """A member asks its owner now and then whether its epoch is still the latest; a former one asks them all."""

@@ -104,6 +104,10 @@ class Registry:
         left = self.left.get(key)
         return left is not None and (config.born, config.epoch) <= left
 
+    def is_stale(self, key: Key, config: Config) -> bool:
+        """Whether a configuration calls us a member of a group that has gone on without us since."""
+        return self.has_left(key, config) and any(m.peer.id == self.me.id for m in config.members)
+
     def has_ended(self, key: Key, config: Config) -> bool:
         """Whether a group has no members any more since the birth that a configuration is of."""
         last = self.ended.get(key)
@@ -160,7 +164,8 @@ class Registry:
         placed = self.placed(name)
         if placed == []:
             return None
-        return tuple(filter(self.is_eligible, placed or self._near(key, self.settings.copies)))[: self.settings.copies]
+        wanted = {p.id: p for p in (*(placed or ()), *self._near(key, self.settings.copies)) if self.is_eligible(p)}
+        return tuple(wanted.values())[: self.settings.copies]
 
     def _near(self, key: Key, count: int) -> list[Peer]:
         if self.leaving:

@@ -67,8 +67,11 @@ class Counter:
         key = key_of(mailbox)
         if not self._groups.owned(key) or key not in self._office.boxes:
             config = self._groups.config(key)
-            if self._courier.is_waiting(key) or (config is not None and config.owner == self._me.id):
+            taking = config is not None and config.owner == self._me.id and bool(config.members)
+            if self._courier.is_waiting(key) or taking:
                 self._courier.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
+            elif isinstance(head, Settle) and self._owner(key) is None:
+                self.seek(turn, event, mailbox)  # a reader that ends says nothing else, perhaps of what has ended
             elif not isinstance(head, Detach):
                 turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
             return

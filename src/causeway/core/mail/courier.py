@@ -68,7 +68,7 @@ from causeway.types import key_of as hash_name
 ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
 """Requests that are answered with Moved when nobody can serve them."""
 
-_BEGINS_NOTHING = EndMailbox | AskDomains | DomainsHeld | Bind
+_BEGINS_NOTHING = EndMailbox | Settle | AskDomains | DomainsHeld | Bind
 
 LOOK_AGAIN = 50 * MILLISECOND
 
@@ -231,10 +231,13 @@ class MailCourier:
             turn.tell(event)
 
     def refuse(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
-        """Nobody can take it: tell the senders. Settlements and returns go on waiting: some are never repeated."""
+        """Nobody can take it: tell the senders. Settlements and returns go on waiting, as some are never repeated;
+        unless there is nothing left to settle."""
+        config = self._groups.config(key)
+        ended = code == Code.NO_MAILBOX and not (config is not None and config.members)
         for event in self._take(key):
             head = event.head
-            if isinstance(head, Settle | Return | Detach):
+            if isinstance(head, Settle | Return | Detach) and not ended:
                 self.wait(turn, head.mailbox, event)
             else:
                 self._refuse(turn, event, code, detail)

@@ -25,6 +25,8 @@ class AgentCard(msgspec.Struct, frozen=True, array_like=True):
     """Messages a second that it sustains; 0 while it has not measured."""
     fitness: int
     """How well its machine meets the needs of a broker, in thousandths: the fittest spare takes an empty seat."""
+    home: bool = True
+    """Whether this is the first of its domains."""
 
 
 class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
@@ -35,6 +37,8 @@ class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
     holder: BrokerId
     since: int
     """Version of the directory that said so first."""
+    home: bool = True
+    """Whether it was the first domain of the broker it belongs to: a seat is given items in one domain only."""
 
 
 class Announce(msgspec.Struct, frozen=True, array_like=True, tag=140):
@@ -44,6 +48,8 @@ class Announce(msgspec.Struct, frozen=True, array_like=True, tag=140):
     card: AgentCard
     version: int
     """Of the directory that it holds: the landmark answers when it has a later one."""
+    policy: int = 0
+    """Likewise of the policy for items."""
 
 
 class DomainDirectory(msgspec.Struct, frozen=True, array_like=True, tag=141):
@@ -137,7 +143,28 @@ class Bottlenecks(msgspec.Struct, frozen=True, array_like=True, tag=148):
     found: tuple[Bottleneck, ...]
 
 
-AgentMessage = DomainDirectory | Measure
+class ItemRates(msgspec.Struct, frozen=True, array_like=True, tag=146):
+    """An agent to its landmark: what was published to the items it owns."""
+
+    domain: str
+    by: BrokerId
+    span: Duration
+    """So long it was counted."""
+    counts: tuple[tuple[str, int], ...]
+    """Messages by item; none of those to which nothing was published twice in a row."""
+
+
+class ItemPolicy(msgspec.Struct, frozen=True, array_like=True, tag=147):
+    """The landmark to its agents: who should hold which item, also when brokers fail. The body is a PlannedItems."""
+
+    domain: str
+    term: int
+    version: int
+    """Of the directory that said so first."""
+    landmark: BrokerId
+
+
+AgentMessage = DomainDirectory | Measure | ItemPolicy
 """From the landmark to a broker."""
-ToLandmark = Announce | LinkReport | Holdings | Distances | Bottlenecks
+ToLandmark = Announce | LinkReport | Holdings | Distances | ItemRates | Bottlenecks
 """Posted to the domain's group."""

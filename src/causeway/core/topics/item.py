@@ -15,7 +15,7 @@ from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.selectors import Selector
 from causeway.topics import TopicIndex, is_temporary
 from causeway.topics.limits import RETAINED_BYTES_PER_ITEM_MAX
-from causeway.types import Span
+from causeway.types import Instant, Span
 
 
 class HandedBatch:
@@ -36,7 +36,19 @@ class HandedBatch:
 class Registration:
     """One subscription, as an item knows it."""
 
-    __slots__ = ("greeted", "greeting", "interest", "last", "mailbox", "safe", "selector", "sent", "since", "version")
+    __slots__ = (
+        "begun",
+        "greeted",
+        "greeting",
+        "interest",
+        "last",
+        "mailbox",
+        "safe",
+        "selector",
+        "sent",
+        "since",
+        "version",
+    )
 
     def __init__(self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool) -> None:
         self.mailbox = mailbox
@@ -44,6 +56,8 @@ class Registration:
         self.interest = interest
         self.since = since
         """From which number on it gets what it wants."""
+        self.begun: Instant = 0
+        """From when on it gets what passes without a lasting number, if it began in our time."""
         self.safe = False
         """Whether it is on all copies."""
         self.greeted = greeted
@@ -69,6 +83,7 @@ class Item:
         "histories",
         "index",
         "open",
+        "published",
         "registrations",
         "retained",
         "retained_bytes",
@@ -95,6 +110,8 @@ class Item:
         """New subscriptions that have all that was retained, to be written."""
         self.ungreeted: dict[str, None] = {}
         """Names of those to which nothing of that was sent yet."""
+        self.published = 0
+        """Messages that were handed out in our time, also to nobody."""
         self.handed = -1
         """First number of the last stored batch that was handed out in our time."""
 

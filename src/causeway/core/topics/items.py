@@ -11,7 +11,7 @@ Must not know: where subscriptions live, who publishes from where (`leases` does
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -99,7 +99,7 @@ class Items:
             return
         if known is not None and _is_same(known.interest, head.interest):
             fresh = Registration(head.mailbox, head.version, head.interest, known.since, greeted=known.greeted)
-            fresh.greeting = known.greeting
+            fresh.greeting, fresh.begun = known.greeting, known.begun
             span = 1
         else:
             fresh = Registration(
@@ -109,6 +109,7 @@ class Items:
                 self._groups.position(group),
                 greeted=not head.interest.retained,
             )
+            fresh.begun = turn.now
             span = 1 if fresh.greeted else GREETING_MAX
         item.register(fresh)
         self._leases.changed(turn, item, head.interest.pattern)
@@ -153,6 +154,10 @@ class Items:
         group = item.box.mailbox.key
         return Put(group, registration_key(r.mailbox), self._groups.position(group), encode(row))
 
+    def published(self) -> Iterator[tuple[str, int]]:
+        """Messages published to each item since we own it."""
+        return ((item.name, item.published) for item in self.all.values())
+
     # Handing on ------------------------------------------------------------------------------------------------
     def hand_out(self, turn: Turn, group: Key) -> None:
         """Forward what arrived, as far as subscriptions keep up, and settle what all have."""
@@ -169,6 +174,7 @@ class Items:
 
     def _hand_out(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
         span = (batch.seq, batch.seq + batch.count - 1)
+        item.published += batch.count
         published = batch.published
         if published is None:
             item.done.append(span)  # nobody can have sent it: faults.deposit_fault
@@ -177,8 +183,9 @@ class Items:
         if batch.seq < VOLATILE_FROM:
             item.open[batch.seq] = handed
         for registration in item.matching(published.topic):
-            if batch.seq < VOLATILE_FROM and batch.seq < registration.since:
-                continue
+            stored = batch.seq < VOLATILE_FROM
+            if batch.seq < registration.since if stored else batch.at < registration.begun:
+                continue  # it waited here while the subscription began
             self._forward(turn, item, registration, batch, handed)
         if batch.flags & _RETAIN and not is_temporary(published.topic):  # nobody would ever end it
             self._retain(turn, item, batch)

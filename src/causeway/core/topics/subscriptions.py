@@ -224,17 +224,19 @@ class Subscriptions:
         known = self.all.get(group)
         if known is None or head.version != known.version:
             return
+        left = head.item in known.leaving
         known.leaving.pop(head.item, None)
-        if head.item not in known.items:
+        if head.item not in known.items and not (left and known.ending):
             return
         if head.code:
             for conn, asker in known.askers:
                 turn.send(conn, Moved(asker.mailbox, None, head.code, head.detail))
             known.askers = []
             return
-        del known.items[head.item]
+        known.items.pop(head.item, None)
         known.numbers[head.item] = (head.number, head.history)
-        if not known.items:
+        # A change does not wait for items that have nothing of what is wanted now. An end does: who tells them later?
+        if not known.items and not (known.ending and known.leaving):
             if not known.leaving:
                 self._deadlines.cancel(group)
             self._complete(turn, group, known)

@@ -5,7 +5,7 @@ Owns: which of the three a message is for. Must not know: mail beyond the office
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -151,6 +151,10 @@ class BrokerTopics:
 
     def lapsed(self, turn: Turn, head: Deposit) -> None:
         self._items.on_accepted(turn, head)
+
+    def published(self) -> Iterator[tuple[str, int]]:
+        """Messages published to each item that we own, since we own it."""
+        return self._items.published()
 
     def statistics(self) -> dict[str, int]:
         return {**self._items.statistics(), "unwanted": self._publishing.unwanted}

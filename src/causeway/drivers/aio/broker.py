@@ -19,6 +19,7 @@ from typing import Final, Protocol, cast
 import msgspec
 
 from causeway.config import BrokerConfig
+from causeway.core.effects import Effects
 from causeway.core.events import LeaveRequested
 from causeway.core.machine import Machine
 from causeway.core.messages import Goodbye, Message, StoryReply, StoryRequest
@@ -29,6 +30,7 @@ from causeway.drivers.aio.exits import Exit
 from causeway.drivers.aio.fitness import FitnessWatch
 from causeway.drivers.aio.listener import bind
 from causeway.drivers.aio.machine import MachineDriver
+from causeway.drivers.aio.planning import Planning
 from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
 from causeway.drivers.aio.story import RecentTrace
 from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
@@ -91,6 +93,7 @@ class BrokerDriver:
         self._on_refused: Callable[[str], None] | None = on_refused
         self._parting: asyncio.Task[None] | None = None
         self._fitness: FitnessWatch | None = None
+        self._planning: Planning | None = None
 
     async def start(self) -> Peer:
         """Open the store, bind, let the machine begin; the broker's own address. Raises ConfigError or StoreError."""
@@ -115,7 +118,7 @@ class BrokerDriver:
                 on_crash=lambda _: self.end(Exit.CRASH),
                 needed_by_others=True,
                 on_turn=self._after_turn,
-                on_traces=self._trace.add,
+                on_further=self._perform_further,
                 answers={StoryRequest: self._tell_story},
                 clock=clock,
                 alert=config.alert,
@@ -124,6 +127,7 @@ class BrokerDriver:
                 self._storage = InlineStorage(self._store, self._driver.stored)
             else:
                 self._storage = ThreadStorage(self._store, self._driver.stored, self._storage_failed)
+            self._planning = Planning(self._driver.post)
             self._driver.start(self._storage)
             self._server = await loop.create_server(self._accept, sock=listener, backlog=CONNECTIONS_WAITING_MAX)
         except BaseException:
@@ -171,6 +175,8 @@ class BrokerDriver:
             self._parting.cancel()
         if self._fitness is not None:
             await self._fitness.stop()
+        if self._planning is not None:
+            self._planning.stop()
         if self._driver is not None:
             await self._driver.stop()
         storage, self._storage = self._storage, None
@@ -185,6 +191,11 @@ class BrokerDriver:
         if not self._exit.done():
             self._exit.set_result(how)
             self._left.set()
+
+    def _perform_further(self, effects: Effects) -> None:
+        self._trace.add(effects.traces)
+        if self._planning is not None:
+            self._planning.start(effects.plans)
 
     def _after_turn(self) -> None:
         node = self._node

@@ -36,7 +36,6 @@ from causeway.drivers.aio.storage import Storage
 from causeway.drivers.aio.timer import DeadlineTimer
 from causeway.errors import LocalProtocolError, RemoteProtocolError
 from causeway.limits import TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
-from causeway.trace import TraceRecord
 from causeway.types import MILLISECOND, Duration, Instant
 from causeway.wire.codec import encode_head, in_parts
 
@@ -59,7 +58,7 @@ class MachineDriver:
         on_crash: Callable[[BaseException], None],
         needed_by_others: bool = False,
         on_turn: Callable[[], None] | None = None,
-        on_traces: Callable[[list[TraceRecord]], None] | None = None,
+        on_further: Callable[[Effects], None] | None = None,
         answers: Mapping[type, Answer] | None = None,
         clock: SystemClock | None = None,
         alert: Duration = 0,
@@ -74,7 +73,8 @@ class MachineDriver:
         self._needed_by_others = needed_by_others
         """More than one party depends on the machine: a bug about one of them must not end it."""
         self._on_turn = on_turn
-        self._on_traces = on_traces
+        self._on_further = on_further
+        """Performs what has to do with neither connections nor storage."""
         self._answers = answers
         self._loop = asyncio.get_running_loop()
         self.alertness = Alertness(self._loop, alert) if alert else None
@@ -305,8 +305,8 @@ class MachineDriver:
                 connection.pause(paused=pause.paused)
         for close in effects.closes:
             self._close(close)
-        if effects.traces and self._on_traces is not None:
-            self._on_traces(effects.traces)
+        if (effects.traces or effects.plans) and self._on_further is not None:
+            self._on_further(effects)
 
     def _submit(self, persists: list[Persist], loads: list[Load]) -> None:
         if self._storage is None:

@@ -12,9 +12,13 @@ from typing import NamedTuple
 from causeway.sim.checkers.base import Checker, Reader
 from causeway.sim.letters import Letter
 from causeway.topics.limits import TOPIC_ITEMS
-from causeway.types import Instant, ServiceClass
+from causeway.types import MILLISECOND, Instant, ServiceClass
 
 SHOWN_MAX = 5
+
+REMEMBERED_AFTER = 500 * MILLISECOND
+"""Until then a publisher that keeps its state may have an acknowledgement in memory only. If it ends, its next life
+publishes again: whoever has the letter does not get it twice, but who began to want it meanwhile does get it."""
 
 
 def wants(pattern: str, topic: str) -> bool:
@@ -107,6 +111,8 @@ class Subscribing(Checker):
         self._watched: dict[str, Watched] = {}
         self._sent: dict[Letter, Instant] = {}
         self._acknowledged: dict[Letter, Instant] = {}
+        self._forgotten: dict[Letter, None] = {}
+        """Acknowledged to a life that ended before it need have remembered that."""
         self._retained: dict[str, list[Letter]] = {}
         """By topic, in the order of their acknowledgements."""
         self.registrations: int | None = None
@@ -203,7 +209,7 @@ class Subscribing(Checker):
         if not period.wish.wants(letter) or (over and watched.periods[-1].wish.asks_where(letter)):
             return False
         known = self._acknowledged.get(letter)
-        if known is None or known >= period.asked:
+        if known is None or known >= period.asked or letter in self._forgotten:
             return True
         return period.wish.retained and letter.retained and not self._is_replaced(letter, known, period.asked)
 
@@ -222,6 +228,9 @@ class Subscribing(Checker):
         self._watched[mailbox].done[letter] = reader
 
     def reader_ended(self, reader: Reader) -> None:
+        for letter, known in self._acknowledged.items():
+            if (letter.source, letter.life) == reader and self.now - known <= REMEMBERED_AFTER:
+                self._forgotten[letter] = None
         for watched in self._watched.values():
             for place in [place for place in watched.held if place[1] == reader]:
                 del watched.held[place]

@@ -32,7 +32,17 @@ class Office:
     def __init__(self) -> None:
         self.now = 100 * SECOND
         self.links, self.courier = DomainLinks(), FakeCourier()
-        self.agent = Agent("d", card_of("b1"), self.links, self.courier, rng=random.Random(1), alarm=Alarm())
+        self.published: dict[str, int] = {}
+        self.agent = Agent(
+            "d",
+            card_of("b1"),
+            self.links,
+            self.courier,
+            published=self.published.items,
+            rates_every=5 * SECOND,
+            rng=random.Random(1),
+            alarm=Alarm(),
+        )
         self.agent.start(Turn(self.now))
 
     def wait(self, duration: int) -> list[Message]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.agents.agents import BrokerAgents
 from causeway.core.agents.failures import SETTLE
 from causeway.core.deadlines import Alarm
-from causeway.core.events import Measured, OwnershipGained, OwnershipLost, PeerMessage
+from causeway.core.events import Measured, MembershipChanged, OwnershipGained, OwnershipLost, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     AgentCard,
@@ -17,12 +19,15 @@ from causeway.core.messages import (
     Distances,
     DomainDirectory,
     Holdings,
+    ItemPolicy,
     LinkReport,
     Measure,
     SeatHolder,
 )
+from causeway.core.placing import PlannedItems
 from causeway.limits import SEATS_HELD_MAX
 from causeway.names import agents_name
+from causeway.topics import ALL_ITEMS
 from causeway.types import MILLISECOND, SECOND, Key, key_of
 from tests.unit.core.agents.domain import DomainLinks, FakeGauge, card_of, id_of, peer_of
 from tests.unit.core.mail.neighbours import ME, OTHER, FakeCourier, FakeGroups, config_of
@@ -40,7 +45,7 @@ class Plane:
         settings = BrokerConfig(name="b1", domains=domains or ("d",), **config)
         self.agents = BrokerAgents(settings, self.links, self.groups, rng=random.Random(1), alarm=self.alarm)
         self.gauge = FakeGauge()
-        self.agents.open(self.courier, self.gauge)
+        self.agents.open(self.courier, dict[str, int]().items, self.gauge)
 
     @property
     def turn(self) -> Turn:
@@ -150,7 +155,8 @@ def test_agents_begin_when_we_are_in_the_ring() -> None:
     plane.agents.on_joined(plane.turn)
     plane.agents.on_deadline(plane.turn)
     heads = [head for _, head in plane.courier.posted]
-    assert heads == [Announce(domain, card_of("b1", spare=True, capability=1500), 0) for domain in ("d", "e")]
+    card = card_of("b1", spare=True, capability=1500)
+    assert heads == [Announce("d", card, 0), Announce("e", msgspec.structs.replace(card, home=False), 0)]
 
 
 def test_what_was_measured_is_announced_but_not_a_capacity_that_was_configured() -> None:
@@ -228,12 +234,33 @@ def test_only_groups_of_agents_are_placed() -> None:
     assert [peer.name for peer in plane.agents.wanted(agents_name("d")) or ()] == ["b1", "b3"]
 
 
+def test_item_is_placed_by_the_policy_of_the_domain_in_which_we_hold_a_seat() -> None:
+    plane = Plane("d", "e")
+    item, other = ALL_ITEMS[:2]
+    plan = PlannedItems(
+        items=(item,), brokers=("b1", "b2"), owners=(1,), mirrors=(0,), version="v", feasible=True, risks=(0, 0)
+    )
+    body = msgspec.msgpack.encode(plan)
+    plane.directory(domain="e", seats={"b1": "b1", "b2": "b2"})
+    head = ItemPolicy("e", 1, 4, id_of("b2"))
+    for peer, told in (("b3", body), ("b2", body[:-1]), ("b2", msgspec.msgpack.encode(0))):
+        plane.agents.on_peer_message(plane.turn, PeerMessage(peer_of(peer), head, told))
+        assert plane.agents.wanted(item) is None, "no word of the landmark"
+    turn = plane.turn
+    plane.agents.on_peer_message(turn, PeerMessage(peer_of("b2"), head, body))
+    assert MembershipChanged() in turn.inbox, "items of ours may have to go"
+    assert [peer.name for peer in plane.agents.wanted(item) or ()] == ["b2", "b1"]
+    assert plane.agents.wanted(other) is None
+    plane.groups.suspected.add(id_of("b2"))
+    assert [peer.name for peer in plane.agents.wanted(item) or ()] == ["b1"]
+
+
 def test_broker_without_domains_has_no_agent() -> None:
     plane = Plane()
     plane.agents = BrokerAgents(
         BrokerConfig(name="b1"), plane.links, plane.groups, rng=random.Random(1), alarm=plane.alarm
     )
-    plane.agents.open(plane.courier, plane.gauge)
+    plane.agents.open(plane.courier, dict[str, int]().items, plane.gauge)
     plane.agents.on_joined(plane.turn)
     plane.directory(seats={"b1": "b2"})
     assert (plane.agents.next_deadline(), plane.agents.statistics(0), plane.links.seats) == (None, [], None)

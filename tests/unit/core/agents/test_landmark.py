@@ -5,8 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from causeway.config import BrokerConfig
 from causeway.core.agents.failures import FLAP_SPAN, SETTLE
 from causeway.core.agents.landmark import Landmark
+from causeway.core.agents.placer import WINDOWS_MIN
+from causeway.core.effects import PlanItems
 from causeway.core.events import OwnershipGained
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -19,13 +22,17 @@ from causeway.core.messages import (
     DomainDirectory,
     Holding,
     Holdings,
+    ItemPolicy,
+    ItemRates,
     LinkReport,
     Measure,
     ToLandmark,
 )
+from causeway.core.placing import PlannedItems
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
 from causeway.names import agents_name
 from causeway.store.base import Delete, Put, Row, Write
+from causeway.topics import ALL_ITEMS
 from causeway.trace import Step
 from causeway.types import MILLISECOND, SECOND, key_of
 from tests.unit.core.agents.domain import DomainLinks, card_of, id_of
@@ -49,7 +56,7 @@ class Hill:
     def gain(self, epoch: int = 5) -> None:
         """As a landmark that has nothing but the rows."""
         self.groups.operations.clear()
-        self.landmark = Landmark("d", GROUP, self.groups, self.links, "b1")
+        self.landmark = Landmark("d", GROUP, self.groups, self.links, BrokerConfig(name="b1"))
         rows = [self.rows[key] for key in sorted(self.rows)]
         config = config_of(agents_name("d"), ME, OTHER, epoch=epoch)
         turn = Turn(self.now)
@@ -398,8 +405,8 @@ def test_groups_all_of_whose_holders_failed_are_named() -> None:
     assert hill.landmark.statistics(hill.now)["groups"] == 0, "meant for the landmark before us"
     hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
     hill.fail("b4")
-    shown = {"failed": ["b4"], "flapping": [], "groups": 1, "lost": [], "bottlenecks": []}
-    assert hill.landmark.statistics(hill.now) == shown
+    known = hill.landmark.statistics(hill.now)
+    assert (known["failed"], known["flapping"], known["groups"], known["lost"]) == (["b4"], [], 1, [])
     hill.fail("b3")
     assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
 
@@ -414,3 +421,81 @@ def test_bottlenecks_are_shown_with_their_brokers_while_they_last_and_only_of_ag
     assert hill.landmark.statistics(hill.now)["bottlenecks"] == [line]
     hill.hears(Bottlenecks("d", id_of("b3"), ()))
     assert hill.landmark.statistics(hill.now)["bottlenecks"] == []
+
+
+# Items -----------------------------------------------------------------------------------------------------------
+ITEM = ALL_ITEMS[0]
+
+
+def measured(hill: Hill) -> list[PlanItems]:
+    """b3 owns an item to which much is published; what the landmark has computed."""
+    held = Holding(key_of(ITEM), ITEM, 3, id_of("b3"), (id_of("b3"), id_of("b4")))
+    hill.hears(Holdings("d", id_of("b3"), 5, (held,)))
+    plans: list[PlanItems] = []
+    for _ in range(WINDOWS_MIN):
+        hill.hears(ItemRates("d", id_of("b3"), 5 * SECOND, ((ITEM, 500),)))
+        hill.now += 5 * SECOND
+        turn = Turn(hill.now)
+        hill.landmark.reconsider(turn)
+        plans += turn.effects.plans
+    return plans
+
+
+def planned(owner: int = 0, mirror: int = 1, items: tuple[str, ...] = (ITEM,)) -> PlannedItems:
+    seats = ("b1", "b2", "b3", "b4")
+    risks = (0,) * len(seats)
+    return PlannedItems(
+        items=items, brokers=seats, owners=(owner,), mirrors=(mirror,), version="v", feasible=True, risks=risks
+    )
+
+
+def policies(hill: Hill) -> list[tuple[bytes, int]]:
+    """Who was sent which policy since the last call."""
+    return [(to, head.version) for to, head in hill.links.take() if isinstance(head, ItemPolicy)]
+
+
+def test_places_are_computed_from_what_owners_report() -> None:
+    hill = domain()
+    (plan,) = measured(hill)
+    assert plan.group == GROUP
+    assert (plan.request.items, plan.request.owners, plan.request.mirrors) == ((ITEM,), (2,), (3,))
+    assert plan.request.samples == ((100,),) * WINDOWS_MIN
+
+
+def test_policy_is_told_when_it_is_on_all_copies_and_known_to_the_next_landmark() -> None:
+    hill = domain("s1")
+    hill.patient = True
+    turn = Turn(hill.now)
+    hill.landmark.on_planned(turn, planned())
+    hill._note(turn)
+    assert (int(Step.PLACED), "b1") in hill.steps
+    assert not policies(hill)
+    hill.commit()
+    version = hill.landmark.roll.version
+    assert policies(hill) == [(id_of(name), version) for name in ("b2", "b3", "b4", "s1")]
+    hill.gain(epoch=6)
+    assert hill.landmark.policy == (version, planned())
+    hill.links.take()
+    hill.hears(Announce("d", card_of("b2"), version, 0))
+    assert policies(hill) == [(id_of("b2"), version)]
+    hill.hears(Announce("d", card_of("b2"), version, version))
+    assert not policies(hill)
+
+
+@pytest.mark.parametrize(
+    "plan", [planned(), planned(owner=9), planned(items=("box",))], ids=["same", "broken", "no-item"]
+)
+def test_same_policy_or_a_broken_one_is_not_written(plan: PlannedItems) -> None:
+    hill = domain()
+    hill.landmark.on_planned(Turn(hill.now), planned())
+    hill.commit()
+    before = hill.landmark.roll.version
+    hill.landmark.on_planned(Turn(hill.now), plan)
+    assert hill.landmark.roll.version == before
+
+
+def test_landmark_that_may_not_write_has_no_policy() -> None:
+    hill = domain()
+    hill.groups.mine[GROUP] = False
+    hill.landmark.on_planned(Turn(hill.now), planned())
+    assert hill.landmark.roll.policy is None

@@ -359,6 +359,26 @@ def test_answer_without_news_releases_nobody() -> None:
 
 
 @pytest.mark.parametrize("restart", [False, True])
+def test_former_member_does_not_believe_a_directory_that_still_calls_it_one(restart: bool) -> None:
+    bench = Bench(D, ring=(D, C, B))
+    stale, later = config(D, C, B), config(C, B, epoch=8)
+    bench.own(stale)
+    bench.feed(C, Chosen(KEY, later, 1))
+    bench.settle()
+    bench = bench.restarted() if restart else bench
+    bench.groups.forget(KEY)
+    bench.groups.learn(ROOT, ROOT_AB)
+    bench.turn(lambda turn: bench.groups.resolve(turn, KEY, "orders"))
+    bench.feed(A, Resolved(KEY, stale))
+    assert bench.groups.config(KEY) is None, "we would wait for ourselves for good"
+    bench.forget()
+    bench.pass_time(RETRY)
+    assert bench.said(Resolve, group=KEY), "until the new owner has reported"
+    bench.feed(A, Resolved(KEY, later))
+    assert bench.groups.directory.answers[-1] == (KEY, later, 0)
+
+
+@pytest.mark.parametrize("restart", [False, True])
 def test_directory_that_missed_the_end_of_a_group_hears_of_it_from_whoever_is_told_the_old(restart: bool) -> None:
     bench = Bench(A)
     old = config(B, A)

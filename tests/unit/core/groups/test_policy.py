@@ -7,7 +7,19 @@ import pytest
 from causeway.config import BrokerConfig
 from causeway.core.events import OwnershipLost, OwnershipResumed
 from causeway.core.groups.directory import LEAVING
-from causeway.core.messages import Chosen, Copied, Inquire, Installed, Leave, Prepare, Resolved
+from causeway.core.groups.registry import ROOT, ROOT_NAME
+from causeway.core.messages import (
+    Chosen,
+    Config,
+    Copied,
+    Inquire,
+    Installed,
+    Leave,
+    Member,
+    Prepare,
+    Resolve,
+    Resolved,
+)
 from causeway.errors import Code
 from causeway.types import MILLISECOND, Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, config, incomplete_in, members_of, put
@@ -153,6 +165,28 @@ def test_member_without_a_majority_does_not_take_over_and_tries_again_later() ->
 
 
 # Other wishes of the ring ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("owned", [False, True])
+def test_who_has_no_majority_asks_the_directory_whether_its_group_went_on_elsewhere(owned: bool) -> None:
+    bench = Bench(A)
+    bench.groups.learn(ROOT, Config(ROOT_NAME, 1, D.id, (Member(D, D.store),), (), 1))
+    if owned:
+        bench.own(config(A, B, C))
+    else:
+        bench.join(config(A, B, C, owner=B))
+    bench.down(B, C)
+    bench.pass_time(20 * RETRY)
+    asked = bench.said(Resolve, to=D)
+    assert len(asked) > 2, "nobody else may be left who could tell"
+    assert set(asked) == {Resolve(KEY, "orders", (), existing=True)}
+    later = config(D, E, epoch=9)
+    bench.forget()
+    bench.feed(D, Resolved(KEY, later))
+    assert bench.groups.config(KEY) == later
+    assert bench.said(Inquire, to=D) == [Inquire(KEY, 9)], "its owner says whether our rows are needed"
+    bench.feed(D, Chosen(KEY, later, 1))
+    assert not bench.groups.fellows(), "we are no member any more"
+
+
 def test_other_wish_of_the_ring_is_followed_only_after_it_held_for_a_while() -> None:
     bench = owner()
     bench.want(A, B, D, C)

@@ -15,6 +15,7 @@ from causeway.core.events import (
     PageLoaded,
     PeerMessage,
 )
+from causeway.core.mail.courier import may_begin
 from causeway.core.messages import (
     Accepted,
     Attach,
@@ -181,6 +182,17 @@ def test_settlement_for_a_mailbox_that_moved_is_sent_after_it(stage: Stage) -> N
     answer = moved(stage.hears(Settle(NAME, 1, ((1, 1),))))
     assert (answer.peer, answer.code) == (OTHER, Code.NOT_OWNER)
     assert stage.hears(Detach(NAME, 1)) == [], "who leaves a mailbox that is not here has left"
+
+
+def test_reader_that_ends_learns_where_to_settle_or_that_nothing_is_left_to(stage: Stage) -> None:
+    settle = Settle(NAME, 1, ((1, 1),))
+    assert stage.hears(settle) == []
+    assert stage.groups.asked == [("resolve", KEY)]
+    assert not may_begin(NAME, settle)
+    turn = at()
+    stage.desk.courier.refuse(turn, KEY, Code.NO_MAILBOX, "ended")
+    assert moved(heads(turn, CONN)).code == Code.NO_MAILBOX
+    assert not stage.desk.courier.is_waiting(KEY)
 
 
 def test_settlement_waits_while_we_are_taking_over(stage: Stage) -> None:

@@ -231,6 +231,20 @@ def test_express_goes_as_express_and_nobody_waits_for_it() -> None:
     assert room.sent(Deposit) == []
 
 
+def test_express_message_that_waited_at_the_item_is_not_for_a_subscription_that_began_meanwhile() -> None:
+    room = owner()
+    room.register()
+    room.groups.mine[key_of(ITEM)] = False
+    room.publish(1, stream=EXPRESS, flags=0)
+    assert room.sent(Deposit) == []
+    room.now += 1
+    room.groups.mine[key_of(ITEM)] = True
+    room.register(mailbox=SLOW)
+    assert [head.dest for head in room.sent(Deposit)] == [AWAY]
+    room.publish(2, stream=EXPRESS, flags=0)
+    assert [head.dest for head in room.sent(Deposit)] == [AWAY, SLOW]
+
+
 def test_express_message_that_is_published_again_is_known_to_readers_whoever_owns_the_item() -> None:
     room = owner()
     room.register(Interest("roads/#", retained=False))

@@ -308,6 +308,27 @@ def test_subscription_ends_when_every_item_has_forgotten_it() -> None:
     assert [moved.code for moved in room.heard(Moved)] == [Code.NO_MAILBOX]
 
 
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_subscription_ends_when_items_of_a_former_wish_have_forgotten_it_too(taken_over: bool) -> None:
+    room = begun()
+    room.subscribe("rails/#")
+    room.commit()
+    room.answer_all([head for head in room.sent(Register) if head.interest is not None])
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    if taken_over:
+        room.take_over(WATCH)
+    last = {head.item: head for head in room.sent(Register) if head.interest is None}
+    former = last.pop(ITEM)
+    room.answer_all([*last.values()])
+    assert RETIRED not in room.groups.asked, "nobody would tell it later"
+    room.answer_all([former])
+    assert RETIRED in room.groups.asked
+    room.groups.asked.clear()
+    room.answer_all([former])
+    assert room.groups.asked == []
+
+
 def test_end_is_said_again_until_the_mailbox_is_lost() -> None:
     room = begun()
     room.client(EndMailbox(WATCH, 77))

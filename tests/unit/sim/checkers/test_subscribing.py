@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.sim.checkers.base import Wrong
-from causeway.sim.checkers.subscribing import Subscribing, Wish, wants
+from causeway.sim.checkers.subscribing import REMEMBERED_AFTER, Subscribing, Wish, wants
 from causeway.sim.letters import PUBLISHED, Letter
 from causeway.types import ServiceClass
 
@@ -54,6 +54,22 @@ def test_subscribing_asks_nothing_of_what_was_published_before_it_began() -> Non
     checker.subscription_begun(BOX)
     assert checker.owed() == []
     checker.finish()
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_subscribing_allows_what_a_publisher_forgot_that_it_was_acknowledged(late: bool) -> None:
+    checker = Subscribing()
+    send(checker, letter(1))
+    checker.now = REMEMBERED_AFTER + late
+    checker.reader_ended(("q", 1))
+    checker.reader_ended(("p", 1))
+    checker.now += 1
+    checker.subscribed(BOX, Wish("roads/#"))
+    if not late:
+        checker.delivered(BOX, READER, letter(1))
+        return
+    with pytest.raises(Wrong, match="wants all of roads/#"):
+        checker.delivered(BOX, READER, letter(1))
 
 
 def test_subscribing_catches_a_letter_that_never_came() -> None:
