@@ -364,6 +364,10 @@ TRACE_RECORDS_MAX: Final = 100_000
 STORY_RECORDS_MAX: Final = 1_000
 """Records of one story; a message that was given back for ever must not fill a frame."""
 
+DOUBLED_RANGES_MAX: Final = 65_536
+"""Runs of ids a client remembers per stream that comes by two ways: so far one way may fall behind the other before the
+oldest of what it still brings could be shown again. Ids that follow each other are one run."""
+
 STREAMS_SEEN_MAX: Final = 16_384
 """Streams (source, incarnation, class) a client remembers per mailbox; the least recently used is forgotten."""
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from causeway.errors import ConfigError
 from causeway.limits import NAME_BYTES_MAX
-from causeway.types import SEAT_PREFIX
+from causeway.types import SEAT_PREFIX, TWIN_PREFIX
 
 PRIVATE: Final = "~"
 """Reserved in names. Followed by 16 hex digits it ends the name of a mailbox of one life of one application, which ends
@@ -50,7 +50,7 @@ def check_application(field: str, value: str) -> str:
     check_name(field, value)
     if PRIVATE in value:
         raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
-    for prefix in (RESERVED_PREFIX, DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX):
+    for prefix in (RESERVED_PREFIX, DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX, TWIN_PREFIX):
         if value.startswith(prefix):
             raise ConfigError(field, value, f"names that begin with {prefix!r} are reserved; choose another one")
     return value
@@ -112,6 +112,16 @@ def is_seat(group: str) -> bool:
     return group.startswith(SEAT_PREFIX)
 
 
+def twin_name(mailbox: str) -> str:
+    """The second mailbox of a subscription, for the other way of critical topics."""
+    return TWIN_PREFIX + mailbox
+
+
+def is_twin(mailbox: str) -> bool:
+    """Whether a mailbox is the second one of a subscription."""
+    return mailbox.startswith(TWIN_PREFIX)
+
+
 def bound_names(mailbox: str) -> tuple[str, ...]:
     """Whose seat a mailbox goes with, the first of these that has one: an application's own mailboxes go with it."""
     if mailbox.startswith(DURABLE_PREFIX):
@@ -129,7 +139,7 @@ def is_private(mailbox: str) -> bool:
 
 def is_named_subscription(mailbox: str) -> bool:
     """Whether a mailbox is a subscription by its name; others are private."""
-    return mailbox.startswith((DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX))
+    return mailbox.startswith((DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX, TWIN_PREFIX))
 
 
 def may_end(mailbox: str) -> bool:
@@ -139,6 +149,7 @@ def may_end(mailbox: str) -> bool:
 
 def may_use(mailbox: str, application: str, incarnation: int) -> bool:
     """Whether one life of an application may read, change or end a mailbox: some belong to somebody by their names."""
+    mailbox = mailbox.removeprefix(TWIN_PREFIX)
     if mailbox.startswith(DURABLE_PREFIX):
         return mailbox[len(DURABLE_PREFIX) :].rpartition("/")[0] == application
     if not is_private(mailbox) or mailbox.startswith(SHARED_PREFIX):

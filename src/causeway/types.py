@@ -35,16 +35,50 @@ SECOND: Final[Duration] = 1_000_000_000
 SEAT_PREFIX: Final = "causeway/seats/"
 """Groups named so are seats: the part of a broker in causal traffic, named after the broker it belongs to."""
 
+CRITICAL_ITEM_PREFIX: Final = "causeway/topics/critical/"
+"""Groups named so are the items of critical topics, in pairs: `NN/0` and `NN/1`, one for each way."""
+
+TWIN_PREFIX: Final = "twin/"
+"""Begins the name of a subscription's second mailbox, for the other way of critical topics; its first one's follows."""
+
+_PLACED: Final = (SEAT_PREFIX, CRITICAL_ITEM_PREFIX, TWIN_PREFIX)
+_OTHER_HALF: Final = 0x80
+
 
 def key_of(name: str) -> Key:
     """The one hash of the system: a broker's or a mailbox's name to its place on the ring.
 
     A seat lies beside its broker, so that nobody is closer to it while that one lives, and its neighbours hold copies.
+    What belongs to the two ways of critical topics lies on opposite sides of the ring.
     """
+    if name.startswith(_PLACED):
+        return _placed(name)
+    return _hashed(name)
+
+
+def half_of(key: Key) -> int:
+    """Which half of the ring a key lies in, 0 or 1. Each of the two ways of critical topics keeps to one half: who
+    takes the batches, the items, the mailboxes. So whoever fails is on one of them."""
+    return key[0] >> 7
+
+
+def _hashed(name: str) -> Key:
+    return Key(hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest())
+
+
+def _placed(name: str) -> Key:
+    """Names whose place follows from another one's."""
     if name.startswith(SEAT_PREFIX):
         beside = key_of(name[len(SEAT_PREFIX) :])
         return Key(beside[:-1] + bytes([beside[-1] ^ 1]))
-    return Key(hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest())
+    if name.startswith(TWIN_PREFIX):
+        first = key_of(name[len(TWIN_PREFIX) :])
+        return Key(bytes([first[0] ^ _OTHER_HALF]) + first[1:])
+    pair, _, way = name.rpartition("/")
+    first = _hashed(pair)
+    # Well inside of its half, so that the neighbours with its copies lie there too.
+    inside = (first[0] & 0x3F) + 0x20
+    return Key(bytes([inside ^ _OTHER_HALF if way == "1" else inside]) + first[1:])
 
 
 class Peer(msgspec.Struct, frozen=True, array_like=True):
@@ -81,6 +115,11 @@ class Flag(enum.IntFlag):
     """The messages may have reached an application before."""
     RETAIN = 16
     """Published: the topic keeps the last of them for whoever subscribes later; an empty message ends that."""
+    APART = 32
+    """Set by the source broker on way 1 of a critical topic: perhaps somebody is served by way 0 alone, so that to have
+    it here is not enough for an acknowledgement."""
+    DELAYED = 64
+    """Published with a delay: what comes after it may be before it."""
 
 
 NORMAL_PRIORITY: Final = 4

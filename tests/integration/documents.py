@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.integration.processes import causeway
 
 ROOT = Path(__file__).resolve().parents[2]
 PRINTED_URL = "causeway://127.0.0.1:7400"
@@ -23,8 +23,7 @@ def check_commands(shell: str) -> int:
     """Every `causeway` command and its options exist; how many there were."""
     lines = [line.split("#")[0].split() for line in shell.splitlines() if line.startswith("causeway ")]
     for line in lines:
-        asked = [sys.executable, "-m", "causeway", line[1], "--help"]
-        ended = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
+        ended = causeway(line[1], "--help")
         assert ended.returncode == 0, f"{' '.join(line)}: {ended.stdout}{ended.stderr}"
         for option in (word for word in line if word.startswith("--")):
             assert option in ended.stdout, f"{' '.join(line)}: there is no {option}"

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.plan import plan
 from causeway.local.seating import Seating
+from tests.integration.nursery import run_command
 
 COMMAND_SECONDS_MAX = 60.0
 
@@ -34,15 +34,7 @@ def causeway(
     *arguments: str, environ: Mapping[str, str] | None = None, text: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line to its end."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "causeway", *arguments],
-        env=environ,
-        input=text,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS_MAX,
-        check=False,
-    )
+    return run_command(arguments, os.environ if environ is None else environ, text, COMMAND_SECONDS_MAX)
 
 
 def json_lines(output: str) -> list[dict[str, Any]]:

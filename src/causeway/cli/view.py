@@ -13,6 +13,7 @@ import msgspec
 
 from causeway.cli.landmarks import WatchedDomain, domain_lines
 from causeway.names import RESERVED_PREFIX
+from causeway.types import TWIN_PREFIX
 
 
 class BrokerLine(msgspec.Struct, kw_only=True):
@@ -175,8 +176,9 @@ def owned_by(report: Mapping[str, Any]) -> list[str]:
 
 
 def _mailbox_groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The replica groups that are mailboxes: all but the brokers' own."""
-    return [group for group in report.get("groups", []) if not str(group.get("name")).startswith(RESERVED_PREFIX)]
+    """The replica groups that are mailboxes people know: not the brokers' own, nor second ones of subscriptions."""
+    hidden = (RESERVED_PREFIX, TWIN_PREFIX)
+    return [group for group in report.get("groups", []) if not str(group.get("name")).startswith(hidden)]
 
 
 def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, Any]]) -> MailboxLine:

@@ -7,6 +7,7 @@ Stimuli: answers, and inquiries whose time is over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from causeway.client.arguments import code_of
 from causeway.client.causal_stream import CausalStream
@@ -31,7 +32,10 @@ from causeway.core.messages import (
     StoryReply,
 )
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
-from causeway.names import may_end
+from causeway.names import is_twin, may_end, twin_name
+
+SUBSCRIPTION_OVER: Final = frozenset({Code.NO_MAILBOX, Code.OVERFLOWED})
+"""With these a broker says that a subscription has ended."""
 
 
 class Answers:
@@ -56,13 +60,18 @@ class Answers:
         self._timers = timers
         """Of inquiries, by their numbers."""
         self._say = say
+        self.next_ends: list[EndInquiry] = []
+        """To be asked now; for the session to start."""
 
     def on_attached(self, turn: Turn, link: Uplink, head: Attached) -> None:
         """A broker serves a consumer."""
         consumer = self._errands.find(head.consumer)
         if isinstance(consumer, MailReader) and self._consumers.on_attached(turn, link, consumer, head.mailbox):
             consumer.on_attached(head)
-            self._say(ConsumerAttached(consumer))
+            if head.twinned and consumer.interest is not None and consumer.partner is None:
+                self._consumers.ended.append(twin_name(head.mailbox))
+            if consumer.front.begun:
+                self._say(ConsumerAttached(consumer.front))
         elif consumer is None:
             turn.send(link.conn, Detach(head.mailbox, head.consumer))
 
@@ -81,9 +90,17 @@ class Answers:
         error = None if gone else Refused(Code(head.code), head.detail)
         if isinstance(errand, MailReader):
             self._consumers.refuse(errand, error)
-            self._say(ConsumerRefused(errand))
+            if errand.partner is not None and not errand.closing:
+                self._refuse_partner(errand.partner, error, over=head.code in SUBSCRIPTION_OVER)
+            self._say(ConsumerRefused(errand.front))
         elif isinstance(errand, Inquiry):
             self.finish_inquiry(errand, error)
+
+    def _refuse_partner(self, partner: MailReader, error: CausewayError | None, *, over: bool) -> None:
+        """What one of two ways is refused is of no use by the other; if the subscription is over, so is this half."""
+        self._consumers.refuse(partner, error)
+        if over:
+            self._consumers.ended.append(partner.mailbox)
 
     def on_answer(
         self, turn: Turn, head: Browsed | StatusReply | StoryReply | MailboxEnded | ItemPlaced, body: bytes
@@ -103,18 +120,28 @@ class Answers:
         self._timers.cancel(inquiry.number)
         inquiry.done = True
         inquiry.error = error
+        if isinstance(inquiry, EndInquiry) and error is None:
+            for reader in self._consumers.let_go(inquiry.mailbox):
+                self._say(ConsumerRefused(reader))
+        if isinstance(inquiry, EndInquiry) and inquiry.then is not None:
+            self._end_next(inquiry.then, error)
+            return
         if isinstance(inquiry, BrowseInquiry):
             for lot in inquiry.result:
                 self._causal.marks.note(lot, lot.count)
         mailbox = inquiry.mailbox
         if isinstance(inquiry, EndInquiry) and may_end(mailbox):
-            readers = [one for one in self._consumers.all() if one.mailbox == mailbox]
-            if not readers or (error is None and all(one.closing for one in readers)):
-                for reader in readers:  # nobody is left who could confirm what it settled
-                    self._consumers.refuse(reader, None)
-                    self._say(ConsumerRefused(reader))
-                self._consumers.forget_mailbox(mailbox)
-        self._say(InquiryDone(inquiry))
+            if not any(one.mailbox == mailbox for one in self._consumers.all()):
+                self._consumers.seen.forget_mailbox(mailbox)
+        if not is_twin(mailbox):  # nobody asked for that
+            self._say(InquiryDone(inquiry))
+
+    def _end_next(self, inquiry: EndInquiry, error: CausewayError | None) -> None:
+        """The twin of a subscription has ended: now the subscription itself."""
+        if error is not None:
+            self.finish_inquiry(inquiry, error)
+        else:
+            self.next_ends.append(inquiry)
 
     def on_seat_given(self, turn: Turn, head: SeatGiven, fresh: list[MailReader]) -> None:
         """A seat is known, or is not to be had; `fresh` are consumers that have not begun, some for want of a seat."""

@@ -19,6 +19,8 @@ from causeway.names import SEATS
 from causeway.types import Duration, Flag, Instant, ServiceClass, Span
 
 _HEADERS: Final = int(Flag.HEADERS)
+_RELIABLE: Final = int(Flag.RELIABLE)
+_FIRST_WAY_ONLY: Final = int(Flag.RETAIN | Flag.CONFIRM)
 
 
 class SentStream:
@@ -38,6 +40,7 @@ class SentStream:
         "resent",
         "service",
         "waiting",
+        "way",
     )
 
     def __init__(self, dest: str, service: int, next_id: int) -> None:
@@ -60,6 +63,8 @@ class SentStream:
         """The last retriable refusal, to say why when time runs out."""
         self.resent: tuple[int, Instant] = (0, 0)
         """Where and when the owner last had us begin again."""
+        self.way: int | None = None
+        """Of critical topics: by which of the two ways it goes; None for home."""
 
     def answered(self, first: int, last: int) -> list[SentBatch]:
         """The waiting batches that hold some of these ids."""
@@ -77,6 +82,7 @@ class Lane:
 
     __slots__ = (
         "causal",
+        "copy",
         "delay",
         "flags",
         "headed",
@@ -103,10 +109,21 @@ class Lane:
         """Of a topic; the stream's destination is its item, which other topics share."""
         self.causal: Causal | None = None
         """In causal order: where to in the end, and in which class; the stream's destination is our seat."""
+        self.copy: Lane | None = None
+        """Of a critical topic: where copies of its batches go, by way 1."""
         self.silent = False
         """Nobody waits for its acknowledgements: it is done when it has left."""
         self.open: SentBatch | None = None
         """The stream's open batch, if it is ours."""
+
+    def second(self, stream: SentStream) -> Lane:
+        """Its copies' lane. What is retained, and whether somebody confirms, is the business of way 0; and there the
+        time is counted of what is answered."""
+        limit = 0 if self.flags & _RELIABLE else self.timeout
+        lane = Lane(stream, self.flags & ~_FIRST_WAY_ONLY, self.priority, ttl=self.ttl, timeout=limit)
+        lane.delay, lane.published = self.delay, self.published
+        self.stream.way, stream.way = 0, 1
+        return lane
 
     @property
     def target(self) -> str:
@@ -159,6 +176,12 @@ class SentBatch(msgspec.Struct, eq=False):
     unresolved: list[Span] | None = None
     """What is left when only a part was answered."""
     failures: list[tuple[Span, CausewayError]] = []
+    copy: SentBatch | None = None
+    """Of a critical topic: the same messages by way 1; each goes its way until it is answered there."""
+    original: SentBatch | None = None
+    """Whose copy this is; nobody is told what becomes of it."""
+    apart: bool = False
+    """Of a copy: to have it there is not enough, somebody may be served by way 0 alone."""
     waiter: Any = None
     """The driver's."""
 
@@ -166,6 +189,15 @@ class SentBatch(msgspec.Struct, eq=False):
     def last(self) -> int:
         """Id of the last message, once sealed."""
         return self.first + self.count - 1
+
+    def by_second_way(self, lane: Lane) -> SentBatch:
+        """The same messages, sealed, in their copies' lane."""
+        copy = self.copy = SentBatch(lane, self.source)
+        copy.original, copy.body = self, self.body
+        copy.first, copy.count, copy.size = self.first, self.count, self.size
+        copy.dies, copy.due = self.dies, self.due
+        lane.stream.next_id = copy.last + 1
+        return copy
 
     @property
     def over(self) -> bool:

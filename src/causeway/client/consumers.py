@@ -7,23 +7,25 @@ application's calls, frames from the owner, the loss of its link.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import repeat
 from typing import Final, TypeVar
 
 from causeway.client.errands import Errands
 from causeway.client.late import LateSettles
 from causeway.client.links import Uplink
-from causeway.client.lots import Lot, SeenStream, StreamKey
+from causeway.client.lots import Lot, SeenStream
 from causeway.client.marks import Marks
+from causeway.client.merging import doubled_key, is_doubled, overtaken, runs_of
 from causeway.client.message import Delivery
 from causeway.client.reader import MailReader
+from causeway.client.seen import SeenStreams
 from causeway.client.settings import SessionConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import CausewayError, Code, RemoteProtocolError
-from causeway.limits import SPANS_PER_FRAME_MAX, STREAMS_SEEN_MAX
+from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet, merged
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
@@ -42,23 +44,23 @@ class MailReaders:
         self._errands = errands
         self._all: dict[int, MailReader] = {}
         self.late = LateSettles(alarm)
-        self._streams: dict[str, dict[StreamKey, SeenStream]] = {}
+        self.seen = SeenStreams()
         self._serial = 0
         self.dirty: dict[int, MailReader] = {}
         """Those with something to pass on at the end of the turn."""
         self.arrived: dict[MailReader, None] = {}
         """Got something this turn, for the session to tell."""
-        self.keeping = False
-        """What is accepted must be on our own disk before anybody hears of it."""
-        self.touched: dict[tuple[str, StreamKey], SeenStream] = {}
-        """Accepted something this turn, for kept state."""
-        self.forgotten: list[tuple[str, StreamKey]] = []
         self.ended: list[str] = []
         """Mailboxes of no use any more: their only readers have ended."""
 
     def all(self) -> list[MailReader]:
         """Every consumer."""
         return list(self._all.values())
+
+    def mailbox_of(self, number: int) -> str | None:
+        """What a consumer reads; None when it has ended."""
+        consumer = self._all.get(number)
+        return None if consumer is None else consumer.mailbox
 
     @property
     def quiet(self) -> bool:
@@ -86,7 +88,7 @@ class MailReaders:
                 queue.popleft()
             if accept:
                 lot.low = lot.taken
-                self._pass_on(consumer, lot, len(taken))
+                self._pass_on(self._all.get(lot.consumer, consumer), lot, len(taken))
             if lot.low < lot.count:
                 consumer.held[lot.serial] = lot
         return shown
@@ -100,7 +102,7 @@ class MailReaders:
         consumer = self._all.get(lot.consumer)
         if consumer is not None:
             if lot.low >= lot.count:
-                consumer.held.pop(lot.serial, None)
+                consumer.front.held.pop(lot.serial, None)
             self._pass_on(consumer, lot, last - first + 1)
 
     def _pass_on(self, consumer: MailReader, lot: Lot, count: int) -> None:
@@ -108,7 +110,7 @@ class MailReaders:
         if not lot.dirty:
             lot.dirty = True
             consumer.dirty.append(lot)
-        if lot.stream == _EXPRESS and not self.keeping:
+        if lot.stream == _EXPRESS and not self.seen.keeping:
             self.late.note(consumer, count)
         else:
             self.dirty[consumer.number] = consumer
@@ -116,9 +118,9 @@ class MailReaders:
     def accept_through(self, lot: Lot, index: int) -> None:
         """The application is done with everything its consumer handed out up to this message."""
         consumer = self._all.get(lot.consumer)
-        if consumer is None or lot.serial not in consumer.held:
+        if consumer is None or lot.serial not in consumer.front.held:
             return
-        for earlier in list(consumer.held.values()):
+        for earlier in list(consumer.front.held.values()):
             if earlier is lot:
                 self.accept(lot, lot.low, index)
                 return
@@ -146,7 +148,8 @@ class MailReaders:
         lot.conclude(index, committed=committed)
         consumer = self._all.get(lot.consumer)
         if committed and lot.seen is not None:
-            self._accepted(lot.seen, lot.first + index, lot.first + index)
+            self.seen.accept(lot.seen, lot.first + index, lot.first + index)
+            self._settle_aliases(lot, index, index)  # those that came after the transaction had left
         if consumer is not None and not lot.dirty:
             self._release(consumer, lot)
 
@@ -156,6 +159,8 @@ class MailReaders:
             return
         consumer.closing = True
         self.dirty[consumer.number] = consumer
+        if consumer.twin is not None:
+            self.close(consumer.twin)
 
     # What happened ---------------------------------------------------------------------------------------------
     def on_attached(self, turn: Turn, link: Uplink, consumer: MailReader, mailbox: str) -> bool:
@@ -183,6 +188,13 @@ class MailReaders:
         consumer.unconfirmed.clear()
         self._forget(consumer)
 
+    def let_go(self, mailbox: str) -> list[MailReader]:
+        """A mailbox has ended: readers that only wait for their settlements to be confirmed there have none; these."""
+        closing = [one for one in self._all.values() if one.mailbox == mailbox and one.closing]
+        for consumer in closing:
+            self.refuse(consumer, None)
+        return closing
+
     def _become_attached(self, turn: Turn, consumer: MailReader, link: Uplink) -> None:
         """Served here: before anything else, settle again what was not confirmed."""
         self._errands.on_answered(consumer)
@@ -201,21 +213,38 @@ class MailReaders:
             return  # about to be detached; or of an attachment that we had ended, and all of it will come again
         if not bodies.check(body, head.count):
             raise RemoteProtocolError(Code.BAD_FRAME, "a delivered batch does not match its length table")
-        seen = self._seen(head.mailbox, (head.source, head.incarnation, head.stream))
-        self._serial += 1
-        lot = Lot.delivered(self._serial, head, body, seen)
-        if head.first > seen.high:
-            seen.high = head.first + head.count - 1
+        doubled = consumer.partner is not None and is_doubled(head)
+        mailbox = consumer.front.mailbox if doubled else head.mailbox
+        key = doubled_key(head) if doubled else (head.source, head.incarnation, head.stream)
+        seen = self.seen.find(mailbox, key, doubled=doubled)
+        lot = Lot.delivered(self._next_serial(), head, body, seen)
+        for part in runs_of(lot, self._next_serial) if doubled else (lot,):
+            self._admit(consumer, seen, part)
+
+    def _admit(self, consumer: MailReader, seen: SeenStream, lot: Lot) -> None:
+        late = overtaken(seen, lot, twin=consumer.front is not consumer) if lot.doubled else 0
+        if lot.first > seen.high:
+            seen.high = lot.first + lot.count - 1
             self._enqueue(consumer, lot)
             return
         self._collect_express()
-        for first, last in self._sift(consumer, seen, head):
-            part = lot
-            if last - first + 1 < head.count:
-                self._serial += 1
-                part = Lot.delivered(self._serial, head, body, seen)
-                part.narrow(first, last)
-            self._enqueue(consumer, part)
+        for first, last in self._sift(consumer, seen, lot):
+            if first <= late:
+                self._skip(consumer, lot, first, min(last, late))
+                first = late + 1
+            if first > last:
+                continue
+            whole = last - first + 1 == lot.count
+            self._enqueue(consumer, lot if whole else lot.part(self._next_serial(), first, last))
+
+    def _skip(self, consumer: MailReader, lot: Lot, first: int, last: int) -> None:
+        """These ids come too late to be shown."""
+        consumer.settles.append((lot.seq + first - lot.first, lot.seq + last - lot.first))
+        self.dirty[consumer.number] = consumer
+
+    def _next_serial(self) -> int:
+        self._serial += 1
+        return self._serial
 
     def on_settled(self, link: Uplink, head: Settled) -> None:
         """Those messages will not come again."""
@@ -231,10 +260,12 @@ class MailReaders:
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""
-        for consumer in list(self.dirty.values()):
-            for lot in consumer.dirty:
-                self._collect_lot(consumer, lot)
-            consumer.dirty.clear()
+        # What one of them accepted may be settled by another one too, which then has its say in this turn as well.
+        while collected := [consumer for consumer in self.dirty.values() if consumer.dirty]:
+            for consumer in collected:
+                lots, consumer.dirty = consumer.dirty, []
+                for lot in lots:
+                    self._collect_lot(consumer, lot)
         found: list[tuple[MailReader, list[Span]]] = []
         for consumer in self.dirty.values():
             if consumer.settles:
@@ -284,45 +315,23 @@ class MailReaders:
                 closing.append(consumer)
         self.dirty = {}
         for consumer in closing:
-            if consumer.number in awaiting or consumer.unconfirmed:
+            waits = consumer.twin is not None and consumer.twin.number in self._all
+            if consumer.number in awaiting or consumer.unconfirmed or waits:
                 self.dirty[consumer.number] = consumer
             else:
                 self._remove(turn, consumer)
 
-    # Kept state ------------------------------------------------------------------------------------------------
-    def restore(self, mailbox: str, key: StreamKey, spans: Iterable[Span]) -> None:
-        """What an earlier life of this application accepted."""
-        seen = self._seen(mailbox, key)
-        for first, last in spans:
-            seen.accept(first, last)
-
-    def accepted_in(self, mailbox: str, key: StreamKey, first: int, last: int) -> None:
-        """Ids an earlier life accepted inside a transaction that is now known to be committed."""
-        self._accepted(self._seen(mailbox, key), first, last)
-
     # Inside ----------------------------------------------------------------------------------------------------
-    def _seen(self, mailbox: str, key: StreamKey) -> SeenStream:
-        streams = self._streams.setdefault(mailbox, {})
-        seen = streams.get(key)
-        if seen is None:
-            seen = streams[key] = SeenStream(mailbox, key)
-            idle = (known for known, old in streams.items() if not old.lots and known != key)
-            if len(streams) > STREAMS_SEEN_MAX and (oldest := next(idle, None)) is not None:
-                del streams[oldest]
-                if self.keeping:
-                    self.forgotten.append((mailbox, oldest))
-        return seen
-
     def _enqueue(self, consumer: MailReader, lot: Lot) -> None:
         assert lot.seen is not None
         lot.seen.lots[lot.serial] = lot
-        consumer.queue.append(lot)
-        self.arrived[consumer] = None
+        consumer.front.queue.append(lot)
+        self.arrived[consumer.front] = None
 
-    def _sift(self, consumer: MailReader, seen: SeenStream, head: Deliver) -> list[Span]:
+    def _sift(self, consumer: MailReader, seen: SeenStream, came: Lot) -> list[Span]:
         """The ids of a delivery that the application has neither accepted nor in hand."""
-        first, last = head.first, head.first + head.count - 1
-        offset = head.seq - head.first
+        first, last = came.first, came.first + came.count - 1
+        offset = came.seq - came.first
         unknown = seen.accepted.missing(first, last)
         for start, stop in IdSet(unknown).missing(first, last):
             consumer.settles.append((start + offset, stop + offset))
@@ -340,35 +349,27 @@ class MailReaders:
         seen.high = max(seen.high, last)
         return fresh.spans()
 
-    def _accepted(self, seen: SeenStream, first: int, last: int) -> None:
-        seen.accept(first, last)
-        streams = self._streams.get(seen.mailbox)
-        if streams is None:
-            return  # of a mailbox that has ended
-        if self.keeping:
-            self.touched[(seen.mailbox, seen.key)] = seen
-        # Dicts keep insertion order: putting it in again makes it the most recently used.
-        if len(streams) > 1:
-            streams[seen.key] = streams.pop(seen.key, seen)
-
     def _collect_lot(self, consumer: MailReader, lot: Lot) -> None:
         lot.dirty = False
         assert lot.seen is not None
         for start, stop in lot.fresh_spans():
-            self._accepted(lot.seen, lot.first + start, lot.first + stop)
+            self.seen.accept(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
                 express = lot.stream == _EXPRESS
                 (consumer.late if express else consumer.settles).append((lot.seq + start, lot.seq + stop))
-            for number, alias in lot.take_aliases(start, stop):
-                other = self._all.get(number)
-                if other is not None:
-                    other.settles.append((alias, alias))
-                    self.dirty.setdefault(number, other)
+            self._settle_aliases(lot, start, stop)
         self._release(consumer, lot)
+
+    def _settle_aliases(self, lot: Lot, first: int, last: int) -> None:
+        for number, alias in lot.take_aliases(first, last):
+            other = self._all.get(number)
+            if other is not None:
+                other.settles.append((alias, alias))
+                self.dirty.setdefault(number, other)
 
     def _release(self, consumer: MailReader, lot: Lot) -> None:
         if lot.finished:
-            consumer.held.pop(lot.serial, None)
+            consumer.front.held.pop(lot.serial, None)
             if lot.seen is not None:
                 lot.seen.lots.pop(lot.serial, None)
 
@@ -380,14 +381,7 @@ class MailReaders:
         mailbox = consumer.mailbox
         if consumer.ends and not any(other.mailbox == mailbox for other in self._all.values()):
             self.ended.append(mailbox)
-            self.forget_mailbox(mailbox)
-
-    def forget_mailbox(self, mailbox: str) -> None:
-        """It has ended: what was accepted of it will never come again."""
-        for key in self._streams.pop(mailbox, {}):
-            self.touched.pop((mailbox, key), None)
-            if self.keeping:
-                self.forgotten.append((mailbox, key))
+            self.seen.forget_mailbox(mailbox)
 
     def _forget(self, consumer: MailReader) -> None:
         for lot in (*consumer.queue, *consumer.held.values()):

@@ -13,7 +13,7 @@ from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
 from causeway.limits import CONFIRMING_MAX
 from causeway.types import Duration, Flag, Instant, Span
 
-_CONFIRM = int(Flag.CONFIRM)
+_CONFIRM, _RETAIN = int(Flag.CONFIRM), int(Flag.RETAIN)
 
 
 class Fates:
@@ -65,7 +65,7 @@ class Fates:
                 for start, stop in rest:
                     left = without(left, start, stop)
                 batch.stored += left
-        elif answered:
+        elif answered and not (batch.left and batch.copy is not None):  # else it was told how it ended
             batch.failures.append(((max(first, batch.first), min(last, batch.last)), error))
         batch.unresolved = rest or None
         if not rest:
@@ -76,6 +76,29 @@ class Fates:
         batch.accepted = batch.count
         batch.stored = [(batch.first, batch.last)]
         self._resolve(batch)
+
+    def take_in(self, batch: SentBatch) -> None:
+        """A batch that takes up room in the window."""
+        self.count += batch.count
+        self.bytes += batch.size
+
+    def copied(self, copy: SentBatch, *, unwanted: bool) -> None:
+        """Way 1 has answered for a copy: if it has all of it, that counts, unless only way 0 serves somebody."""
+        original = copy.original
+        assert original is not None
+        copy.apart = copy.apart or unwanted
+        counts = copy.resolved and not copy.failures and not copy.apart
+        if counts and not original.over and not original.lane.flags & _RETAIN:
+            self.leave(original)
+
+    def excuse(self, batch: SentBatch, error: CausewayError) -> None:
+        """The time of a batch of a critical topic is over. Its sender is told; it goes on, because ways that carry
+        different messages could not be made one again in order. Its time to live ends it."""
+        if not batch.over:
+            batch.failures.append(((batch.first, batch.last), error))
+            self.leave(batch)
+        if batch.dies:
+            self._expire_at(batch)
 
     def leave(self, batch: SentBatch) -> None:
         """A batch that is kept until it is answered, though nobody waits for that, is on its way."""
@@ -142,13 +165,16 @@ class Fates:
 
     def take_over(self, batch: SentBatch) -> None:
         """A batch of an earlier life: it has no limit but its time to live."""
-        self.count += batch.count
-        self.bytes += batch.size
+        self.take_in(batch)
         batch.deadline = batch.dies or NEVER
         if batch.dies:
-            # A queue of its own: those of this life's limits are in the order in which they run out.
-            self._expiring.setdefault(-batch.dies, deque()).append(batch)
-            self._alarm.lower(batch.deadline)
+            self._expire_at(batch)
+
+    def _expire_at(self, batch: SentBatch) -> None:
+        # A queue of its own: those of this life's limits are in the order in which they run out.
+        batch.deadline = batch.dies
+        self._expiring.setdefault(-batch.dies, deque()).append(batch)
+        self._alarm.lower(batch.deadline)
 
     def next_deadline(self) -> Instant | None:
         """When the next unresolved batch runs out of time."""

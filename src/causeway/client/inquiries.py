@@ -199,10 +199,12 @@ class PlaceInquiry(Inquiry):
 class EndInquiry(Inquiry):
     """Let a subscription or a private mailbox end, with all that is in it: `result` says whether there was one."""
 
-    __slots__ = ("followed", "repeated")
+    __slots__ = ("followed", "repeated", "then")
 
-    def __init__(self, number: int, mailbox: str) -> None:
+    def __init__(self, number: int, mailbox: str, then: EndInquiry | None = None) -> None:
         super().__init__(number, mailbox)
+        self.then = then
+        """Asked when this one has ended, and nobody is told of this one."""
         self.repeated = False
         """Whether it may have ended before, without our hearing of it."""
         self.followed = 0

@@ -178,7 +178,7 @@ class Keeper:
                 self._transactions.restore(commitment)
             elif key[:1] == b"s":
                 seen = _seen(row.value)
-                self._consumers.restore(seen.mailbox, (seen.source, seen.incarnation, seen.stream), seen.spans)
+                self._consumers.seen.restore(seen.mailbox, (seen.source, seen.incarnation, seen.stream), seen.spans)
         self._persist(turn, [self._put(_IDENTITY_KEY, self._identity_next)])
 
     def _restore_batch(self, key: bytes, kept: KeptBatch, now: Instant) -> None:
@@ -227,14 +227,18 @@ class Keeper:
         """Write what this turn brought, unless a write is under way."""
         for batch in self._fates.resolved:
             key = self._keys.pop(batch, None)
-            if key is not None:
+            if key is None:
+                continue
+            if batch.copy is not None and not batch.copy.resolved:
+                self._keys[batch.copy] = key  # until both ways have it
+            else:
                 self._deletes.append(Delete(LOCAL, key))
-        consumers = self._consumers
-        self._deletes += [Delete(LOCAL, _seen_key(*forgotten)) for forgotten in consumers.forgotten]
-        consumers.forgotten.clear()
+        accepted = self._consumers.seen
+        self._deletes += [Delete(LOCAL, _seen_key(*forgotten)) for forgotten in accepted.forgotten]
+        accepted.forgotten.clear()
         if self._under_way or self.identity is None:
             return
-        urgent = self._streams.unkept or consumers.touched or self._next_settles or self._next_commits
+        urgent = self._streams.unkept or accepted.touched or self._next_settles or self._next_commits
         if not urgent:
             if not self._deletes:
                 return
@@ -245,15 +249,15 @@ class Keeper:
         self._write(turn)
 
     def _write(self, turn: Turn) -> None:
-        streams, consumers = self._streams, self._consumers
+        streams, accepted = self._streams, self._consumers.seen
         writes, self._deletes = self._deletes, []
         self._clean_at = None
         for batch in streams.unkept:
             if not batch.resolved:
                 writes.append(self._put(self._keys.get(batch) or self._key(batch), _kept_batch(batch)))
         self._batches, streams.unkept = streams.unkept, []
-        writes += [self._put(_seen_key(*which), _kept_seen(seen)) for which, seen in consumers.touched.items()]
-        consumers.touched.clear()
+        writes += [self._put(_seen_key(*which), _kept_seen(seen)) for which, seen in accepted.touched.items()]
+        accepted.touched.clear()
         for commitment in self._next_commits:
             kept = KeptCommit(commitment.head, commitment.body, commitment.accepts)
             writes.append(self._put(_commit_key(commitment), kept))

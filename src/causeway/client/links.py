@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 
 from causeway.client.settings import Address, SessionConfig
 from causeway.core.deadlines import Alarm, Deadlines
@@ -67,6 +68,10 @@ class Uplinks:
         self._seeds = list(config.addresses)
         rng.shuffle(self._seeds)
         self._learned: list[Address] = []
+        self.peers: dict[BrokerId, Peer] = {}
+        """The same as far as their ids are known, those named last first."""
+        self.second: Uplink | None = None
+        """Kept beside our home for critical topics (see `ways`)."""
         self._untried: list[Address] = []
         self._tried: dict[Address, None] = {}
         """In this round of attempts: two brokers that are full must not send us to and fro."""
@@ -128,7 +133,7 @@ class Uplinks:
 
     def release(self, turn: Turn, link: Uplink) -> None:
         """Close a link that was only looked at, unless it has become our home or our hope of one."""
-        if link.conn in self._by_conn and link is not self.home and link is not self._seeking:
+        if link.conn in self._by_conn and link not in (self.home, self._seeking, self.second):
             trouble = self.last_trouble
             if link.up:
                 turn.send(link.conn, Goodbye(0, "only looking"))
@@ -161,7 +166,7 @@ class Uplinks:
     def sweep(self, turn: Turn, used: dict[int, None], idle: int) -> None:
         """Close links that nothing has used for `idle`."""
         for link in list(self._by_conn.values()):
-            if link is self.home or link is self._seeking or link.conn in used:
+            if link in (self.home, self._seeking, self.second) or link.conn in used:
                 link.idle_since = None
             elif link.idle_since is None:
                 link.idle_since = turn.now
@@ -270,6 +275,8 @@ class Uplinks:
         """Brokers that somebody has named: where to turn when our home is lost."""
         newest = [(peer.host, peer.port) for peer in peers]
         self._learned = list(dict.fromkeys((*newest, *self._learned)))[:ADDRESSES_LEARNED_MAX]
+        known = {**{peer.id: peer for peer in peers}, **self.peers, **{peer.id: peer for peer in peers}}
+        self.peers = dict(islice(known.items(), ADDRESSES_LEARNED_MAX))
 
     # Finding a home --------------------------------------------------------------------------------------------
     def seek(self, turn: Turn) -> None:

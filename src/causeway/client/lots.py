@@ -6,6 +6,7 @@ the application accepted. Does not know links. Cost grows with lots and runs, no
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -24,21 +25,24 @@ StreamKey = tuple[str, int, int]
 class SeenStream:
     """One incoming stream of one mailbox: what was accepted, what is in the application's hands."""
 
-    __slots__ = ("accepted", "high", "key", "lots", "mailbox")
+    __slots__ = ("accepted", "high", "key", "lots", "mailbox", "passed", "ranges_max")
 
-    def __init__(self, mailbox: str, key: StreamKey) -> None:
+    def __init__(self, mailbox: str, key: StreamKey, ranges_max: int = SEEN_RANGES_MAX) -> None:
         self.mailbox = mailbox
         self.key = key
+        self.ranges_max = ranges_max
         self.high = 0
         """The highest id ever shown or accepted: whatever lies above is certainly new."""
         self.accepted = IdSet()
         self.lots: dict[int, Lot] = {}
         """Lots with messages not yet settled, by serial."""
+        self.passed: dict[tuple[bool, int], int] = {}
+        """Of what comes by two ways in order: how far each of them has come, per priority (see `merging`)."""
 
     def accept(self, first: int, last: int) -> None:
         """The application is done with these ids, for ever."""
         self.accepted.add(first, last)
-        self.accepted.forget_lowest(SEEN_RANGES_MAX)
+        self.accepted.forget_lowest(self.ranges_max)
         self.high = max(self.high, last)
 
 
@@ -88,6 +92,8 @@ class Lot(msgspec.Struct, eq=False):
     """When it ends, 0 for never."""
     published: Published | None = None
     """Of a topic, or in causal order: who sent it, and as which ids; `source` and `first` are the item's or seat's."""
+    doubled: bool = False
+    """Of a critical topic: it comes by two ways, and `first` is its publisher's."""
 
     @classmethod
     def delivered(cls, serial: int, head: Deliver, body: bytes, seen: SeenStream) -> Lot:
@@ -130,6 +136,17 @@ class Lot(msgspec.Struct, eq=False):
         self.count = stop - start
         if self.published is not None:
             self.published = self.published.without(start)
+
+    def part(self, serial: int, first: int, last: int) -> Lot:
+        """A lot of its own of these ids, before anything was handed out."""
+        lot = msgspec.structs.replace(self, serial=serial, bodies=[], spans=[])
+        lot.narrow(first, last)
+        return lot
+
+    def keep_aliases(self, is_good: Callable[[int, int], bool]) -> None:
+        """Forget further numbers of which this does not hold."""
+        kept = {index: [one for one in aliases if is_good(*one)] for index, aliases in (self.aliases or {}).items()}
+        self.aliases = {index: aliases for index, aliases in kept.items() if aliases} or None
 
     def take(self, limit: int) -> range:
         """Hand out up to `limit` messages: their indexes."""

@@ -33,6 +33,7 @@ from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.telling import tell
 from causeway.client.transactions import Commitment, Transactions
+from causeway.client.ways import TwoWays
 from causeway.core.deadlines import NEVER, Alarm, Deadlines
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
@@ -95,11 +96,12 @@ class SessionMachine:
             timers=self._timers,
             say=self._say,
         )
+        self._ways = TwoWays(self._links, alarm=alarm)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
         if config.keep:
-            self._streams.keeping = self._consumers.keeping = True
+            self._streams.keeping = self._consumers.seen.keeping = True
             self._keeper = Keeper(config.name, self._fates, self._streams, self._consumers, self._transactions)
             alarm.watch(self._keeper.next_deadline)
         self._begun = self._open = False
@@ -177,6 +179,8 @@ class SessionMachine:
                 self._collect(turn)
             if links.home is not self._home:
                 self._follow_home(turn)
+            if streams.critical:
+                streams.on_ways(turn, self._ways.tend(turn))
             if streams.gathered:
                 streams.flush(turn)
             if streams.causal.needs_seat:
@@ -188,9 +192,8 @@ class SessionMachine:
             self._alarm.lower(keeper.next_deadline() or NEVER)
         if consumers.dirty:
             consumers.finish_turn(turn, keeper.awaiting() if keeper is not None else {})
-            for mailbox in consumers.ended:
-                self._start_inquiry(turn, EndInquiry(self._number(), mailbox), self.config.timeout)
-            consumers.ended.clear()
+        if consumers.ended or self._answers.next_ends:
+            self._start_ends(turn)
         fatal = self._links.fatal or (keeper.error if keeper is not None else None)
         if fatal is not None or self._closing:
             self._end(turn, fatal)
@@ -301,6 +304,7 @@ class SessionMachine:
         self._links.on_deadlines(turn)
         self._pass_on_links(turn)
         self._roamer.on_deadlines(turn)
+        self._ways.on_deadlines(turn)
         self._errands.on_deadlines(turn)
         self._streams.on_deadlines(turn)
         self._transactions.on_deadline(turn.now)
@@ -340,6 +344,15 @@ class SessionMachine:
         self._errands.start(turn, inquiry)
         self._timers.set(inquiry.number, turn.now + timeout)
 
+    def _start_ends(self, turn: Turn) -> None:
+        """Let mailboxes end that nobody needs any more."""
+        ends = [EndInquiry(self._number(), mailbox) for mailbox in self._consumers.ended]
+        ends += self._answers.next_ends
+        self._consumers.ended.clear()
+        self._answers.next_ends.clear()
+        for inquiry in ends:
+            self._start_inquiry(turn, inquiry, self.config.timeout)
+
     def _collect(self, turn: Turn) -> None:
         settles: list[tuple[MailReader, list[Span]]] = self._consumers.collect()
         if self._keeper is not None:
@@ -374,7 +387,8 @@ class SessionMachine:
         self._transactions.fail_all(self.error)
         for commitment, _ in self._fresh_commits:
             self._transactions.abandon(commitment, self.error)
-        for inquiry in (*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries)):
+        fresh = [inquiry for inquiry, _ in self._fresh_inquiries]
+        for inquiry in (*self._errands.all(), *fresh, *self._answers.next_ends):
             if isinstance(inquiry, Inquiry):
                 self._answers.finish_inquiry(inquiry, self.error)
         self._errands.clear()

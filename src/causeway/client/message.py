@@ -16,7 +16,7 @@ from causeway.kinds import KIND
 from causeway.limits import HEADERS_BYTES_MAX, MESSAGE_BYTES_MAX
 from causeway.names import SEATS
 from causeway.topics import item_of
-from causeway.types import SECOND, Flag, ServiceClass
+from causeway.types import SECOND, TWIN_PREFIX, Flag, ServiceClass
 from causeway.wire.headers import Headers, HeaderValue, split_headers
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
 
     @property
     def mailbox(self) -> str:
-        """Where it was read."""
-        return self._lot.mailbox
+        """Where it was read; of a subscription that has two, the first."""
+        return self._lot.mailbox.removeprefix(TWIN_PREFIX)
 
     @property
     def id(self) -> str:

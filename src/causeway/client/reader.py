@@ -43,6 +43,7 @@ class MailReader(Errand):
         "error",
         "exclusive",
         "fresh",
+        "front",
         "handler",
         "held",
         "history",
@@ -55,6 +56,7 @@ class MailReader(Errand):
         "selector",
         "served",
         "settles",
+        "twin",
         "unconfirmed",
         "waiter",
     )
@@ -107,8 +109,24 @@ class MailReader(Errand):
         self.closing = False
         self.ends = False
         """Its mailbox is of no use to anybody without it."""
+        self.twin: MailReader | None = None
+        """Reads the other way of critical topics; what it gets is queued here (see `merging`)."""
+        self.front: MailReader = self
+        """Who hands out what it gets: itself, or the reader whose twin it is."""
         self.handler: Any = None
         self.waiter: Any = None
+
+    @property
+    def partner(self) -> MailReader | None:
+        """The reader of the other way, if there is one."""
+        return self.twin if self.front is self else self.front
+
+    @property
+    def begun(self) -> bool:
+        """Whether all it wants comes: a broker serves it, and its twin has been served."""
+        if self.twin is None:
+            return self.answered
+        return self.served and self.twin.served and (self.answered or self.twin.answered)
 
     def take_seat(self, seat: str) -> None:
         """The seat that hands on to it is known."""
@@ -165,17 +183,37 @@ class MailReader(Errand):
             # It may still serve us, or do so later: then it must not keep what it delivers for us.
             turn.send(self.attached_on.conn, Detach(self.mailbox, self.number))
         self.attached_on = None
+        left: list[Lot] = []
         for lot in self.queue:
+            if lot.doubled or lot.consumer != self.number:
+                # What comes by two ways stays: whoever delivers it again says so under the same number, and the other
+                # way, which may have brought it too, does not.
+                left.append(lot)
+                continue
             lot.truncate()
             if lot.finished:
                 self.held.pop(lot.serial, None)
                 assert lot.seen is not None
                 lot.seen.lots.pop(lot.serial, None)
-        for pile in (self.queue, self.returns, self.late):
+        self.queue.clear()
+        self.queue.extend(left)
+        for pile in (self.returns, self.late):
             pile.clear()
-        for lot in (*self.held.values(), *self.dirty):
-            lot.stale = lot.seq >= VOLATILE_FROM
+        for lot in (*self.front.held.values(), *self.front.queue, *self.dirty):
+            self._loosen(lot)
+
+    def _loosen(self, lot: Lot) -> None:
+        """Numbers that meant something on the lost link only."""
+        partner = self.partner
+        if lot.consumer != self.number:
+            lot.keep_aliases(lambda consumer, number: consumer != self.number or number < VOLATILE_FROM)
+            return
+        lot.stale = lot.seq >= VOLATILE_FROM
+        if partner is None:
             lot.aliases = None
+        else:
+            other = partner.number
+            lot.keep_aliases(lambda consumer, _: consumer == other)
 
     def say_settled(self, turn: Turn, link: Uplink, spans: list[Span]) -> None:
         """Settle, in frames of a bounded size."""

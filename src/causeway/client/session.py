@@ -40,8 +40,15 @@ from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, ItemPlaced, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
-from causeway.names import check_destination, check_mailbox, private_name
-from causeway.topics import item_of
+from causeway.names import (
+    DURABLE_PREFIX,
+    check_destination,
+    check_mailbox,
+    is_private,
+    private_name,
+    twin_name,
+)
+from causeway.topics import is_critical, item_of
 from causeway.types import Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
 
@@ -114,7 +121,7 @@ class Session(SessionMachine):
         if not reliable and service >= ServiceClass.TRANSACTIONAL:
             raise ConfigError("reliable", reliable, "transactional is always acknowledged; use express or recoverable")
         flags = (Flag.RELIABLE if reliable else 0) | (Flag.CONFIRM if confirm else 0) | (Flag.HEADERS if headers else 0)
-        flags |= Flag.RETAIN if retain else 0
+        flags |= (Flag.RETAIN if retain else 0) | (Flag.DELAYED if published and delay else 0)
         mailbox, stream = item_of(dest) if published else dest, service
         if causal:
             check_causal(priority, delay, confirm=confirm, retain=retain)
@@ -125,6 +132,8 @@ class Session(SessionMachine):
         if causal:
             lane.causal = Causal("" if published else dest, int(service))
             lane.silent = not reliable
+        elif published and is_critical(dest):
+            self._streams.double(lane)
         return lane
 
     @property
@@ -200,7 +209,17 @@ class Session(SessionMachine):
         )
         consumer.seat_of = seat_of
         self._fresh_consumers.append(consumer)
+        if interest is not None and not seat_of and interest.has_twin(mailbox):
+            self._fresh_consumers.append(self._twin_of(consumer, interest))
         return consumer
+
+    def _twin_of(self, consumer: MailReader, interest: Interest) -> MailReader:
+        """The reader of the other way of critical topics."""
+        mailbox = check_mailbox("name", twin_name(consumer.mailbox))
+        twin = MailReader(self._number(), mailbox, consumer.credit, exclusive=consumer.exclusive, interest=interest)
+        twin.front, twin.ends = consumer, is_private(consumer.mailbox)
+        consumer.twin = twin
+        return twin
 
     def take(
         self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool = False
@@ -234,13 +253,15 @@ class Session(SessionMachine):
         """Everything somebody may be waiting for."""
         inquiries = [errand for errand in self._errands.all() if isinstance(errand, Inquiry)]
         inquiries += [inquiry for inquiry, _ in self._fresh_inquiries]
+        inquiries += [one.then for one in inquiries if isinstance(one, EndInquiry) and one.then is not None]
         commits = [*self._transactions.unresolved(), *(commitment for commitment, _ in self._fresh_commits)]
         return [*self._streams.unresolved(), *self.consumers(), *commits, *inquiries]
 
     def detach(self, consumer: MailReader) -> None:
         """End a consumer."""
-        if consumer in self._fresh_consumers:
-            self._fresh_consumers.remove(consumer)
+        for one in (consumer, consumer.twin):
+            if one in self._fresh_consumers:
+                self._fresh_consumers.remove(one)
         self._consumers.close(consumer)
 
     # Transactions ----------------------------------------------------------------------------------------------
@@ -298,7 +319,13 @@ class Session(SessionMachine):
     def end_mailbox(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
         """Let a subscription or a private mailbox end, with all that is in it."""
         check_mailbox("mailbox", mailbox)
-        return self._inquire(EndInquiry(self._number(), mailbox), timeout)
+        inquiry = EndInquiry(self._number(), mailbox)
+        if mailbox.startswith(DURABLE_PREFIX):
+            # It may have a twin, which goes first: without it the subscription still has all it wants.
+            self._inquire(EndInquiry(self._number(), twin_name(mailbox), inquiry), timeout)
+        else:
+            self._inquire(inquiry, timeout)
+        return inquiry
 
     def forget_topics(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
         """No more of what is published comes into a mailbox; it stays, with all that is in it."""
@@ -311,7 +338,7 @@ class Session(SessionMachine):
     @property
     def ending(self) -> bool:
         """Whether a mailbox that was to end has not done so yet."""
-        asked = [*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries)]
+        asked = [*self._errands.all(), *(fresh for fresh, _ in self._fresh_inquiries), *self._answers.next_ends]
         return any(isinstance(errand, EndInquiry) for errand in asked)
 
     def private_mailbox(self) -> str:

@@ -18,6 +18,7 @@ from causeway.client.links import Uplink
 from causeway.client.message import check_size, to_bytes, with_headers
 from causeway.client.numbering import Numbering
 from causeway.client.settings import SessionConfig
+from causeway.client.ways import WayLinks
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
@@ -28,6 +29,7 @@ from causeway.limits import (
     LANES_MAX,
     RESENT_AT_ONCE_MAX,
 )
+from causeway.topics import other_way
 from causeway.types import MILLISECOND, Duration, Flag, ServiceClass
 from causeway.wire import body as bodies
 from causeway.wire.headers import Headers
@@ -57,6 +59,9 @@ class Streams:
         self.gathered: list[SentStream] = []
         """Sent to since the last turn."""
         self._link: Uplink | None = None
+        self._ways: WayLinks = (None, None)
+        self.critical = False
+        """Whether there are critical topics, and what they use."""
         self._fates = fates
         self.causal = CausalStream(self.numbering, fates, self._close_gap)
         self.make_ticket: Callable[[SentBatch, int], Ticket] = Ticket
@@ -80,6 +85,13 @@ class Streams:
             self.numbering.lanes.clear()
         limit = self._config.timeout if timeout is None else timeout
         return Lane(self.numbering.stream(dest, service), flags, priority, ttl=ttl, timeout=limit)
+
+    def double(self, lane: Lane) -> None:
+        """The lane is of a critical topic: copies of its batches go by way 1."""
+        second = other_way(lane.stream.dest)
+        assert second is not None
+        lane.copy = lane.second(self.numbering.stream(second, lane.stream.service))
+        self.critical = True
 
     def append(self, lane: Lane, body: object, headers: Headers | None = None) -> Ticket:
         """Send one message with this turn's batch. Raises Refused(OVERLOADED) when the window is full."""
@@ -133,6 +145,10 @@ class Streams:
         batch.bodies = []
         self.causal.mark(batch)
         self._sealed.append(batch)
+        if batch.lane.copy is not None:
+            copy = batch.by_second_way(batch.lane.copy)
+            self._fates.take_in(copy)
+            self._sealed.append(copy)
 
     # Turns -----------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn) -> None:
@@ -146,7 +162,8 @@ class Streams:
             self._launch(turn, batch)
 
     def _launch(self, turn: Turn, batch: SentBatch) -> None:
-        lane, link, stream = batch.lane, self._link, batch.lane.stream
+        lane, stream = batch.lane, batch.lane.stream
+        link = self._link if stream.way is None else self._ways[stream.way]
         loose = not lane.flags & _ANSWERED
         if lane.ttl:
             batch.dies = turn.now + lane.ttl
@@ -165,7 +182,8 @@ class Streams:
         stream.waiting[batch.first] = batch
         if self.keeping and stream.service != _EXPRESS:
             batch.durable = False
-            self.unkept.append(batch)
+            if batch.original is None:
+                self.unkept.append(batch)
         if link is None or link.clogged or stream.paused or stream.lagging or not batch.durable:
             self.numbering.lag(stream)
             return
@@ -181,37 +199,46 @@ class Streams:
                 self.numbering.lag(stream)
         self.catch_up(turn)
 
+    def on_ways(self, turn: Turn, ways: WayLinks) -> None:
+        """Critical topics use other links from now on."""
+        if ways != self._ways:
+            self._ways = ways
+            for stream in self.numbering.streams.values():
+                if stream.way is not None and (stream.waiting or stream.loose):
+                    self.numbering.lag(stream)
+
     def catch_up(self, turn: Turn) -> None:
         """Send what was held back, if the link takes it."""
-        if self._link is None or self._link.clogged:
+        if not self.critical and (self._link is None or self._link.clogged):
             return
         numbering = self.numbering
         lagging, numbering.lagging = numbering.lagging, {}
         for stream in lagging:
+            link = self._link if stream.way is None else self._ways[stream.way]
+            if link is None or link.clogged:
+                numbering.lag(stream)
+                continue
             stream.lagging = False
-            self._send_loose(turn, stream)
-            self._send_waiting(turn, stream)
+            self._send_loose(turn, link, stream)
+            self._send_waiting(turn, link, stream)
 
     def release(self, turn: Turn, batch: SentBatch) -> None:
         """The batch is on our own disk."""
-        batch.durable = True
-        if not batch.resolved:
-            self.numbering.lag(batch.lane.stream)
+        for one in (batch, batch.copy):
+            if one is not None:
+                one.durable = True
+                if not one.resolved:
+                    self.numbering.lag(one.lane.stream)
 
-    def _send_loose(self, turn: Turn, stream: SentStream) -> None:
-        link = self._link
-        if link is None or link.clogged:
-            self.numbering.lag(stream)
-            return
+    def _send_loose(self, turn: Turn, link: Uplink, stream: SentStream) -> None:
         for batch in stream.loose:
             if not batch.resolved and self._transmit(turn, link, batch, 0):
                 self._fates.sent_off(batch)
         stream.loose = []
 
-    def _send_waiting(self, turn: Turn, stream: SentStream) -> None:
+    def _send_waiting(self, turn: Turn, link: Uplink, stream: SentStream) -> None:
         """Whatever was not sent on this link, in order; nothing overtakes a batch that is not durable yet."""
-        link = self._link
-        if link is None or stream.paused:
+        if stream.paused:
             return
         follows = 0
         for batch in stream.waiting.values():
@@ -248,6 +275,8 @@ class Streams:
         stream.refusal = None
         for batch in stream.answered(head.first, head.last):
             self._fates.settle(batch, head.first, head.last, None, delivered=head.delivered)
+            if batch.original is not None:
+                self._fates.copied(batch, unwanted=head.unwanted)
 
     def on_confirmed(self, head: Confirmed) -> None:
         """The application settled them."""
@@ -336,6 +365,9 @@ class Streams:
     def on_deadlines(self, turn: Turn) -> None:
         """Give up what took too long; try again what was refused."""
         for batch in self._fates.late(turn.now):
+            if batch.copy is not None and batch.lane.flags & _ANSWERED and not 0 < batch.dies <= turn.now:
+                self._fates.excuse(batch, lateness(batch, turn.now))
+                continue
             self._fates.settle(batch, batch.first, batch.last, lateness(batch, turn.now))
             self._close_gap([batch])
         for key in self.numbering.retries.pop_due(turn.now):
@@ -356,7 +388,13 @@ class Streams:
 
     def restore(self, batch: SentBatch) -> None:
         """A batch that an earlier life left unanswered: sent again, with no limit but its time to live."""
-        stream = batch.lane.stream
-        stream.waiting[batch.first] = batch
-        self._fates.take_over(batch)
-        self.numbering.lag(stream)
+        lane = batch.lane
+        if lane.causal is None and other_way(lane.stream.dest) is not None:
+            self.double(lane)
+            assert lane.copy is not None
+            batch.by_second_way(lane.copy)
+        for one in (batch, batch.copy):
+            if one is not None:
+                one.lane.stream.waiting[one.first] = one
+                self._fates.take_over(one)
+                self.numbering.lag(one.lane.stream)

@@ -17,7 +17,8 @@ def tell(say: Callable[[Outcome], None], fates: Fates, consumers: MailReaders, t
     """Everything new since the last turn; whether sends were resolved, so that there may be room for more."""
     resolved = bool(fates.resolved)
     for batch in fates.resolved:
-        say(SendDone(batch))
+        if batch.original is None:
+            say(SendDone(batch))
     if fates.departed:
         for batch in fates.departed:
             say(SendDone(batch))

@@ -128,7 +128,7 @@ class Transactions(Errand):
             like = run[0]
             how = (like.flags, like.priority, like.ttl, len(chunk), like.published, like.delay)
             sends.append(SendPart(like.dest, first, len(run), *how))
-        head = Commit(self._config.name, incarnation, self.last + 1, tuple(sends), _settles(reserved))
+        head = Commit(self._config.name, incarnation, self.last + 1, tuple(sends), self._settles(reserved))
         body = b"".join(chunks)
         _check(head, body)
         commitment = Commitment(head, body, reserved)
@@ -138,6 +138,18 @@ class Transactions(Errand):
         self._next_ids = ids
         self.last += 1
         return commitment
+
+    def _settles(self, reserved: Sequence[tuple[Lot, int]]) -> tuple[SettlePart, ...]:
+        numbers: dict[str, list[Span]] = {}
+        for lot, index in reserved:
+            number = lot.seq + index
+            if not lot.stale:
+                numbers.setdefault(lot.mailbox, []).append((number, number))
+            for consumer, alias in (lot.aliases or {}).get(index, ()):
+                mailbox = self._consumers.mailbox_of(consumer)
+                if mailbox is not None:
+                    numbers.setdefault(mailbox, []).append((alias, alias))
+        return tuple(SettlePart(mailbox, tuple(merged(spans))) for mailbox, spans in numbers.items())
 
     def begin(self, turn: Turn, commitment: Commitment, timeout: Duration) -> None:
         """Take a prepared transaction on; it leaves as soon as it may."""
@@ -203,7 +215,7 @@ class Transactions(Errand):
         if head.committed and not commitment.reserved:
             for ids in commitment.accepts:
                 key = (ids.source, ids.incarnation, ids.stream)
-                self._consumers.accepted_in(ids.mailbox, key, ids.first, ids.last)
+                self._consumers.seen.accepted_in(ids.mailbox, key, ids.first, ids.last)
         self._end(commitment, error)
         if not self._pending:
             self._errands.drop(self)
@@ -265,16 +277,8 @@ def _check(head: Commit, body: bytes) -> None:
             raise ConfigError(field, value, f"at most {limit} {what} are allowed in one; split the transaction")
 
 
-def _settles(reserved: Sequence[tuple[Lot, int]]) -> tuple[SettlePart, ...]:
-    numbers: dict[str, list[Span]] = {}
-    for lot, index in reserved:
-        number = lot.seq + index
-        aliases = [(alias, alias) for _, alias in (lot.aliases or {}).get(index, ())]
-        own = [] if lot.stale else [(number, number)]
-        numbers.setdefault(lot.mailbox, []).extend(own + aliases)
-    return tuple(SettlePart(mailbox, tuple(merged(spans))) for mailbox, spans in numbers.items())
-
-
 def _ids_of(lot: Lot, index: int) -> AcceptedIds:
     number = lot.first + index
+    if lot.doubled and lot.seen is not None:  # known by its publisher's ids
+        return AcceptedIds(lot.seen.mailbox, *lot.seen.key, number, number)
     return AcceptedIds(lot.mailbox, lot.source, lot.incarnation, lot.stream, number, number)

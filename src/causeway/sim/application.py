@@ -214,6 +214,8 @@ class Application:
         interest = Interest(wish.pattern, selector, retained=wish.retained)
         consumer = self.session.attach(mailbox, credit, exclusive=True, interest=interest)
         self._consumers[consumer.number] = self._subscribed[mailbox] = consumer
+        if consumer.twin is not None:
+            self._consumers[consumer.twin.number] = consumer.twin
         self.panel.subscribed(mailbox, wish)
         self.process.poke()
 
@@ -242,9 +244,10 @@ class Application:
             return
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
-        self._accepted[(held.consumer.number, held.number)] = held.letter
-        if not held.lot.stale and held.number < VOLATILE_FROM:
-            self._settling[(held.consumer.number, held.number)] = held
+        self._accepted[held.settled_as] = held.letter
+        certain = self.process.disk is not None or not held.lot.doubled  # by two ways only who remembers it is sure
+        if certain and not held.lot.stale and held.number < VOLATILE_FROM:
+            self._settling[held.settled_as] = held
         self.process.poke()
 
     def told_broker(self, settle: Settle) -> None:

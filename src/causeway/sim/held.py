@@ -8,6 +8,7 @@ from causeway.client.lots import Lot
 from causeway.client.reader import MailReader
 from causeway.sim.checkers.handing import Place
 from causeway.sim.letters import Letter
+from causeway.types import TWIN_PREFIX
 
 if TYPE_CHECKING:
     from causeway.sim.application import Application
@@ -24,8 +25,13 @@ class Held:
         self.lot = lot
         self.index = index
         self.letter = letter
-        self.mailbox = lot.mailbox
+        self.mailbox = lot.mailbox.removeprefix(TWIN_PREFIX)
         self.life = application.life
+
+    @property
+    def settled_as(self) -> tuple[int, int]:
+        """Who settles it, and under which number."""
+        return self.lot.consumer, self.number
 
     @property
     def number(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from causeway.topics.critical import CRITICAL
 from causeway.types import ServiceClass
 
 PUBLISHED = "#"
@@ -53,7 +54,7 @@ class Letter(NamedTuple):
     @property
     def retained(self) -> bool:
         """Whether it is published to stay as its topic's."""
-        return self.topic.startswith(NOTICES) and self.number % RETAINED_EVERY != 0
+        return self.topic.startswith((NOTICES, f"{CRITICAL}/{NOTICES}")) and self.number % RETAINED_EVERY != 0
 
     def payload(self, size: int) -> bytes:
         """At least `size` bytes that say which letter this is."""

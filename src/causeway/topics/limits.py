@@ -19,6 +19,10 @@ TOPIC_ITEMS: Final = 64
 """Mailboxes that all topics share: enough to spread them over many brokers, few enough that a pattern without a first
 level registers with each of them. It is part of the protocol: another number leads elsewhere."""
 
+CRITICAL_PAIRS: Final = 16
+"""Pairs of mailboxes that all critical topics share: few, because each costs two groups, and a pattern without a second
+level registers with all of them. It is part of the protocol."""
+
 TOPIC_SUMMARY_COMPARED_MAX: Final = 4096
 """Patterns a summary compares with each other, some 10 us each; of more it first cuts the deepest levels."""
 

@@ -44,7 +44,7 @@ def test_durable_subscription_is_published_to_read_and_ended(capsys: pytest.Capt
         assert main([*board, "--count", "1"]) == 0
         assert main([*board, "--count", "1"]) == 1
         assert main(["unsubscribe", "board", "--json", *where]) == 0
-        assert broker.ended == ["sub/causeway-cli/board"]
+        assert broker.ended == ["twin/sub/causeway-cli/board", "sub/causeway-cli/board"]
     printed = capsys.readouterr().out.splitlines()
     assert json.loads(printed[0])["topic"] == "roads/a1/speed"
     assert printed[1] == "roads/a1/speed: 120"

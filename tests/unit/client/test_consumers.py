@@ -440,7 +440,7 @@ def test_message_of_an_ended_consumer_is_shown_to_the_next_one(stage: Stage, hom
 def test_accepted_ids_are_bounded_and_the_oldest_are_forgotten(
     stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("causeway.client.lots.SEEN_RANGES_MAX", 3)
+    monkeypatch.setattr("causeway.client.seen.SEEN_RANGES_MAX", 3)
     consumer = stage.consume(home)
     for number in range(1, 11, 2):
         stage.deliver(home, consumer, number, number)
@@ -454,7 +454,7 @@ def test_accepted_ids_are_bounded_and_the_oldest_are_forgotten(
 
 
 def test_remembered_streams_are_bounded(stage: Stage, home: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("causeway.client.consumers.STREAMS_SEEN_MAX", 4)
+    monkeypatch.setattr("causeway.client.seen.STREAMS_SEEN_MAX", 4)
     consumer = stage.consume(home)
     for number in range(1, 20):
         stage.deliver(home, consumer, number, 1, source=f"s{number}")
@@ -463,7 +463,7 @@ def test_remembered_streams_are_bounded(stage: Stage, home: str, monkeypatch: py
         stage.turn()
     stage.deliver(home, consumer, 19, 1, source="s19")
     assert stage.bodies_shown(consumer) == []
-    assert len(stage.session._consumers._streams["orders"]) <= 4
+    assert len(stage.session._consumers.seen._streams["orders"]) <= 4
 
 
 # Ending ---------------------------------------------------------------------------------------------------------
@@ -505,7 +505,9 @@ def test_ended_consumer_has_nothing_to_settle_once_its_subscription_has_ended(st
     stage.session.detach(consumer)
     stage.session.end_mailbox("sub/app/all")
     stage.turn()
-    (asked,) = stage.said(EndMailbox)
+    (twin,) = stage.said(EndMailbox)
+    stage.receive(home, MailboxEnded(twin.mailbox, twin.token))
+    (_, asked) = stage.said(EndMailbox)
     assert stage.session.consumers() == [consumer]
     stage.receive(home, MailboxEnded("sub/app/all", asked.token))
     assert stage.session.consumers() == [], "nobody could confirm it, and the next one of that name would misunderstand"

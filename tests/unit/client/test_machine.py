@@ -308,6 +308,11 @@ def test_mailbox_is_ended_by_its_owner(stage: Stage, home: str) -> None:
     inquiry = stage.session.end_mailbox("sub/billing/board")
     stage.turn()
     assert stage.session.ending
+    (first,) = stage.said(EndMailbox, home)
+    assert first.mailbox == "twin/sub/billing/board"
+    stage.receive(home, MailboxEnded(first.mailbox, first.token))
+    assert stage.session.ending
+    assert stage.outcomes(InquiryDone) == []
     stage.receive(home, Moved("sub/billing/board", peer("b3")))
     stage.open("b3")
     (asked,) = stage.said(EndMailbox, "b3")
@@ -318,9 +323,9 @@ def test_mailbox_is_ended_by_its_owner(stage: Stage, home: str) -> None:
 
 @pytest.mark.parametrize(("code", "fails"), [(Code.IN_USE, True), (Code.NO_MAILBOX, False)], ids=["in use", "gone"])
 def test_owner_may_refuse_to_end_a_mailbox(stage: Stage, home: str, code: Code, fails: bool) -> None:
-    inquiry = stage.session.end_mailbox("sub/billing/board")
+    inquiry = stage.session.end_mailbox("shared/board")
     stage.turn()
-    refuse(stage, home, "sub/billing/board", code)
+    refuse(stage, home, "shared/board", code)
     assert inquiry.done
     assert isinstance(inquiry.error, Refused) == fails
 

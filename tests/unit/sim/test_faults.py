@@ -74,4 +74,5 @@ def test_streams_of_one_seed_do_not_depend_on_each_other() -> None:
 
 
 def test_every_workload_that_can_be_drawn_exists() -> None:
-    assert set(WORKLOADS) == set(CATALOGUE)
+    # Critical topics have runs of their own: to draw them too would change what all known seeds draw.
+    assert {*WORKLOADS, "critical"} == set(CATALOGUE)

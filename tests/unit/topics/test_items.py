@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.names import RESERVED_PREFIX
-from causeway.topics.items import ALL_ITEMS, ITEM_COUNT, ITEM_PREFIX, is_item, item_of, items_of
+from causeway.topics.items import ALL_ITEMS, ITEM_COUNT, ITEM_PREFIX, is_item, item_of, items_of, ordinary_items
 
 
 @pytest.mark.parametrize(("first", "number"), [("roads", 4), ("weather", 13), ("kind=speed", 34)])
@@ -25,7 +25,8 @@ def test_a_pattern_with_a_first_level_concerns_one_item(pattern: str) -> None:
 
 @pytest.mark.parametrize("pattern", ["#", "*", "*/a", "k=*/a", "#/k=1/#"])
 def test_a_pattern_that_begins_with_a_wildcard_concerns_all(pattern: str) -> None:
-    assert items_of(pattern) == ALL_ITEMS
+    assert ordinary_items(pattern) == ALL_ITEMS
+    assert items_of(pattern)[: len(ALL_ITEMS)] == ALL_ITEMS
 
 
 def test_items_are_mailboxes_that_nobody_can_name() -> None:

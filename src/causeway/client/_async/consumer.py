@@ -108,7 +108,7 @@ class MailboxConsumer:
     async def attached(self, timeout: float | None = None) -> None:
         """Until a broker serves this consumer. Raises DeadlineExceeded, or Refused when none will."""
         engine, reader = self._engine, self._reader
-        if not await engine.until(lambda: reader.answered or reader.error is not None, timeout):
+        if not await engine.until(lambda: reader.begun or reader.error is not None, timeout):
             why = reader.trouble or engine.session.trouble
             raise DeadlineExceeded(f"no broker serves {self.mailbox!r} within {timeout:g} s ({why})")
         if reader.error is not None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from causeway.core.messages import Deposit
-from causeway.types import Duration, Instant
+import msgspec
+
+from causeway.core.messages import Accepted, Deposit
+from causeway.types import Duration, Flag, Instant
+
+_APART = int(Flag.APART)
 
 StreamId = tuple[str, int, str, int]
 """Source, incarnation, destination, service class."""
@@ -47,8 +51,19 @@ class Stream:
     """How long it waits for an answer to any of them before it sends them again."""
     wait: Duration = 0
     resent: Instant = -1
+    apart: bool = False
+    """Of way 1 of a critical topic: some of it was not for this way alone (see Flag.APART)."""
     repeated: int = 0
     """In causal order: how far copies behind those that are always sent again were sent again."""
+
+    def note(self, head: Deposit) -> None:
+        """One more batch of it."""
+        if head.flags & _APART:
+            self.apart = True
+
+    def told(self, head: Accepted) -> Accepted:
+        """What the client hears of an answer."""
+        return msgspec.structs.replace(head, unwanted=True) if self.apart else head
 
     @property
     def is_idle(self) -> bool:

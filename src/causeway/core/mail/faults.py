@@ -43,10 +43,19 @@ from causeway.names import (
     check_destination,
     check_mailbox,
     is_seat,
+    is_twin,
     may_end,
     may_use,
 )
-from causeway.topics import ITEM_PREFIX, check_pattern_path, check_topic_path, is_item, item_of
+from causeway.topics import (
+    ITEM_PREFIX,
+    check_pattern_path,
+    check_topic_path,
+    critical_part,
+    is_item,
+    item_of,
+    other_way,
+)
 from causeway.types import KEY_BYTES, NORMAL_PRIORITY, SEAT_PREFIX, Flag, Overflow, ServiceClass, Span
 from causeway.wire import body as bodies
 
@@ -104,6 +113,8 @@ def attach_fault(head: Attach, client: tuple[str, int]) -> str | None:
             return f"overflow, bytes_max: {head.mailbox!r} is no subscription, and nothing of it may be dropped"
     if (interest.keep > 0) != history:
         return "keep: is for histories, and every history has one"
+    if is_twin(head.mailbox) and (critical_part(interest.pattern) is None or interest.seat or interest.replay):
+        return f"mailbox={head.mailbox!r}: is for what is published on critical topics from now on"
     return interest_fault(interest)
 
 
@@ -223,7 +234,7 @@ def published_fault(dest: str, published: Published, *, sent: bool = False) -> s
             _known("published.source", published.source)
     except ConfigError as error:
         return str(error)
-    if is_item(dest) and item != dest:
+    if is_item(dest) and item not in (dest, other_way(dest)):
         return f"dest={dest!r}: topic {published.topic!r} belongs to {item!r}"
     numbers = (published.incarnation, published.first, published.number)
     if not all(0 <= number <= ID_MAX for number in numbers) or not 0 <= published.stream <= ServiceClass.COMMITTED:

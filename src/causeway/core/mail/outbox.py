@@ -109,6 +109,7 @@ class Outbox:
             self._by_conn.setdefault(conn, {})[key] = None
             if conn == FORWARDED:
                 self._forwards.setdefault((head.source, head.dest), {})[key] = None
+        stream.note(head)
         if head.first <= stream.newest:
             kept = stream.sent.get(head.first) or stream.queue.get(head.first)
             if kept is not None and head.follows < kept.head.follows:
@@ -189,14 +190,14 @@ class Outbox:
 
     # From owners -----------------------------------------------------------------------------------------------
     def on_accepted(self, turn: Turn, head: Accepted) -> int | None:
-        """Forget the copies and tell the client; returns BURIED or FORWARDED when the batch was this broker's own."""
+        """Forget the copies, tell the client; BURIED or FORWARDED when the batch was this broker's own."""
         key = (head.source, head.incarnation, head.dest, head.stream)
         stream = self._streams.get(key)
         if stream is None or spans_fault([(head.first, head.last)]) is not None:
             return None
         self._forget(turn, key, stream, head.first, head.last)
         if stream.conn > 0:
-            turn.send(stream.conn, head)
+            turn.send(stream.conn, stream.told(head))
         elif stream.is_idle and stream.conn == FORWARDED:
             self._drop(turn, key, stream)
         return stream.conn
@@ -385,9 +386,8 @@ class Outbox:
     def _has_room(self, conn: int) -> bool:
         """Whether one more stream may begin; at the bound, those that wait for nothing are forgotten first."""
         streams = self._by_conn.get(conn, {})
-        if len(streams) < STREAMS_PER_CLIENT_MAX:
-            return True
-        for key in [key for key in streams if self._streams[key].is_idle]:
+        full = len(streams) >= STREAMS_PER_CLIENT_MAX
+        for key in [key for key in streams if full and self._streams[key].is_idle]:
             del streams[key], self._streams[key]
         return len(streams) < STREAMS_PER_CLIENT_MAX
 

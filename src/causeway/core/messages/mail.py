@@ -55,7 +55,8 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     delivered: bool = False
     """The application itself acknowledged; otherwise stored (or, express, in the owner's memory)."""
     unwanted: bool = False
-    """Published, and nobody wants it: it went no further than the source broker."""
+    """Published, and nobody wants it: it went no further than the source broker. Of way 1 of a critical topic, also:
+    somebody may be served by way 0 alone, so that this is no acknowledgement without that one's."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
@@ -120,6 +121,8 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
     """The mailbox that keeps what is older; empty when nobody does."""
     fresh: bool = False
     """A subscription that begins with this."""
+    twinned: bool = False
+    """A subscription that has or had a second mailbox for critical topics: who does not read that ends it."""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):

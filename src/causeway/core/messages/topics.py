@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from causeway.names import HISTORY_PREFIX, SHARED_PREFIX
+from causeway.topics import critical_part
 from causeway.types import Duration, Instant, Peer, Span
 
 
@@ -67,6 +69,14 @@ class Interest(msgspec.Struct, frozen=True, array_like=True):
     """Whether a history must hold everything older before the subscription counts as begun."""
     seat: str = ""
     """In causal order: the seat that hands on what is published so; empty for items, which hand on all else."""
+
+    def is_lone(self, mailbox: str) -> bool:
+        """Whether a subscription that wants this has one mailbox, although its topics may be critical."""
+        return self.replay or mailbox.startswith((SHARED_PREFIX, HISTORY_PREFIX))
+
+    def has_twin(self, mailbox: str) -> bool:
+        """Whether a subscription that wants this reads two ways, with two mailboxes."""
+        return not self.seat and critical_part(self.pattern) is not None and not self.is_lone(mailbox)
 
 
 class Register(msgspec.Struct, frozen=True, array_like=True, tag=100):

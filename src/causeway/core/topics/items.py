@@ -42,6 +42,7 @@ from causeway.wire.body import split
 from causeway.wire.headers import split_headers
 
 _RETAIN, _RELIABLE, _HEADERS = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.HEADERS)
+_PASSED_ON = int(Flag.HEADERS | Flag.DELAYED)
 _EXPRESS, _ORDERED = int(ServiceClass.EXPRESS), int(ServiceClass.TRANSACTIONAL)
 
 
@@ -207,6 +208,7 @@ class Items:
         last = first + count - 1
         was = piece.published
         assert was is not None
+        greets = _RETAIN if handed.greets is not None else 0  # who merges two ways must know: it comes by one
         ttl = max(1, piece.expires - turn.now) if piece.expires else 0
         keep = registration.interest.keep
         if keep:
@@ -220,7 +222,7 @@ class Items:
             first,
             count,
             registration.last if stored else 0,
-            piece.flags & _HEADERS | (_RELIABLE if stored else piece.flags & _RELIABLE),
+            piece.flags & _PASSED_ON | (_RELIABLE if stored else piece.flags & _RELIABLE) | greets,
             piece.priority,
             ttl,
             self._office.me,

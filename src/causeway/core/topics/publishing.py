@@ -21,7 +21,7 @@ from causeway.core.ports import Courier
 from causeway.core.topics.leases import LEASE
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES
-from causeway.topics import TopicIndex, is_item
+from causeway.topics import TopicIndex, is_item, is_second_way, quiet
 from causeway.topics.limits import PUBLISHING_BYTES_MAX, SUMMARY_PATTERNS_MAX
 from causeway.trace import Step
 from causeway.types import MILLISECOND, SECOND, Duration, Flag, Instant, ServiceClass
@@ -32,7 +32,7 @@ PATIENCE: Duration = 500 * MILLISECOND
 REMEMBERED: Duration = 60 * SECOND
 """So long after a batch the interest in its item is asked for again and again, so that the next one need not wait."""
 
-_RETAIN, _RELIABLE = int(Flag.RETAIN), int(Flag.RELIABLE)
+_RETAIN, _RELIABLE, _APART = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.APART)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
 StreamId = tuple[str, int, int]
@@ -133,6 +133,10 @@ class Publishing:
             known.passed[stream] = max(follows, head.first + head.count - 1)
             if head.follows > follows:
                 head = msgspec.structs.replace(head, follows=follows)
+        if is_second_way(head.dest):
+            assert head.published is not None
+            if turn.now >= known.until or known.index.wants(quiet(head.published.topic)):
+                head = msgspec.structs.replace(head, flags=head.flags | _APART)
         self._outbox.take(turn, conn, head, body)
 
     # Answers ---------------------------------------------------------------------------------------------------

@@ -47,6 +47,8 @@ class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
     """Whether items are told to forget it, and then it ends."""
     leaving: tuple[str, ...] = ()
     """Items, or a seat, of what it wanted before: those that may not have forgotten it."""
+    twinned: bool = False
+    """Whether it has, or once had, a second mailbox for critical topics."""
 
 
 encode = msgspec.msgpack.encode

@@ -17,12 +17,12 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.office import Office
 from causeway.core.messages import Attach, Attached, EndMailbox, Interest, MailboxEnded, Moved, Register, Registered
 from causeway.core.ports import Courier, Groups
+from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
-from causeway.names import is_private, may_end
+from causeway.names import is_twin, may_end
 from causeway.store.base import Put, Row
-from causeway.topics import items_of
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
 
@@ -48,6 +48,7 @@ class OwnedSubscription:
         "registered",
         "safe",
         "tries",
+        "twinned",
         "version",
     )
 
@@ -62,15 +63,20 @@ class OwnedSubscription:
         self.registered = False
         """Whether every item knows, or knew before we owned it."""
         self.ending = False
-        self.items: dict[str, None] = dict.fromkeys(places_of(interest))
+        self.items: dict[str, None] = dict.fromkeys(self.places())
         """Those that have not answered yet; in causal order, its seat."""
         self.leaving: dict[str, None] = {}
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
+        self.twinned = not is_twin(box.mailbox.name) and interest.has_twin(box.mailbox.name)
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""
+
+    def places(self) -> tuple[str, ...]:
+        """Who must know what it wants."""
+        return places_of(self.box.mailbox.name, self.interest)
 
     @property
     def ended(self) -> bool:
@@ -110,6 +116,7 @@ class Subscriptions:
             subscription.registered = row.registered
             subscription.ending = row.ending
             subscription.leaving = dict.fromkeys(row.leaving)
+            subscription.twinned = row.twinned
             if not row.registered or row.leaving:
                 self._register(turn, subscription)
 
@@ -151,8 +158,9 @@ class Subscriptions:
             fresh.fresh = known is None
             if known is not None:
                 fresh.fresh = known.fresh
+                fresh.twinned = fresh.twinned or known.twinned
                 fresh.askers = [(conn, asker) for conn, asker in known.askers if isinstance(asker, Attach)]
-                left = {**known.leaving, **({} if known.ended else dict.fromkeys(places_of(known.interest)))}
+                left = {**known.leaving, **({} if known.ended else dict.fromkeys(known.places()))}
                 fresh.leaving = {item: None for item in left if item not in fresh.items}
             known = fresh
             self._office.write_own(turn, box, [self._row(fresh)], lambda turn: self._written(turn, fresh))
@@ -179,6 +187,7 @@ class Subscriptions:
             subscription.registered,
             subscription.ending,
             tuple(subscription.leaving),
+            subscription.twinned,
         )
         group = subscription.box.mailbox.key
         return Put(group, SUBSCRIPTION, self._groups.position(group), encode(row))
@@ -216,6 +225,8 @@ class Subscriptions:
 
     def _say(self, turn: Turn, subscription: OwnedSubscription, item: str, interest: Interest | None) -> None:
         name = subscription.box.mailbox.name
+        if interest is not None:
+            interest = interest_at(item, name, interest)
         self._courier.post(turn, item, Register(item, name, subscription.version, interest, self._office.me))
 
     def on_registered(self, turn: Turn, head: Registered) -> None:
@@ -234,7 +245,8 @@ class Subscriptions:
             known.askers = []
             return
         known.items.pop(head.item, None)
-        known.numbers[head.item] = (head.number, head.history)
+        if serves(head.item, head.mailbox, known.interest):
+            known.numbers[head.item] = (head.number, head.history)
         # A change does not wait for items that have nothing of what is wanted now. An end does: who tells them later?
         if not known.items and not (known.ending and known.leaving):
             if not known.leaving:
@@ -259,10 +271,11 @@ class Subscriptions:
         """What a reader is told when it is served."""
         fresh, known.fresh = known.fresh, False
         if head.interest is None or not head.interest.replay:
-            return Attached(head.mailbox, head.consumer, fresh=fresh)
+            return Attached(head.mailbox, head.consumer, fresh=fresh, twinned=known.twinned)
         histories = list(dict.fromkeys(history for _, history in known.numbers.values()))
         numbers = tuple((item, number) for item, (number, _) in known.numbers.items())
-        return Attached(head.mailbox, head.consumer, numbers, histories[0] if len(histories) == 1 else "", fresh)
+        history = histories[0] if len(histories) == 1 else ""
+        return Attached(head.mailbox, head.consumer, numbers, history, fresh, known.twinned)
 
     # Ending ----------------------------------------------------------------------------------------------------
     def end(self, turn: Turn, conn: int, head: EndMailbox) -> None:
@@ -272,7 +285,7 @@ class Subscriptions:
         if known is not None and not known.ended:
             self._wait(turn, known, conn, head)
             self._withdraw(turn, known)
-        elif is_private(head.mailbox):
+        elif may_end(head.mailbox):  # also a subscription whose first owner died before it had written what it wants
             self._groups.retire(turn, group)
             turn.send(conn, MailboxEnded(head.mailbox, head.token))
         else:
@@ -302,7 +315,7 @@ class Subscriptions:
             known.version += 1
             known.registered = known.safe = False
             known.tries = 0
-            known.items = dict.fromkeys(places_of(known.interest))
+            known.items = dict.fromkeys(known.places())
             known.numbers = {}
             # Before any item forgets it: a next owner would take it for registered.
             self._office.write_own(turn, known.box, [self._row(known)], lambda turn: self._written(turn, known))
@@ -339,11 +352,6 @@ class Subscriptions:
                 self._register(turn, known)
             elif known.ending and not known.ended:
                 self._retire(turn, group)
-
-
-def places_of(interest: Interest) -> tuple[str, ...]:
-    """Who must know of an interest: every item that may have such topics, or the seat that hands on in causal order."""
-    return (interest.seat,) if interest.seat else items_of(interest.pattern)
 
 
 def _is_again(earlier: Attach | EndMailbox, head: Attach | EndMailbox) -> bool:

@@ -29,9 +29,10 @@ from causeway.core.messages import (
 from causeway.core.ports import Clients, Groups
 from causeway.core.topics.items import Items
 from causeway.core.topics.leases import Leases
+from causeway.core.topics.places import places_of
 from causeway.core.topics.publishing import Publishing
 from causeway.core.topics.signposts import Signposts
-from causeway.core.topics.subscriptions import Subscriptions, places_of
+from causeway.core.topics.subscriptions import Subscriptions
 from causeway.errors import Code
 from causeway.limits import NAME_BYTES_MAX
 from causeway.store.base import Row
@@ -107,7 +108,7 @@ class BrokerTopics:
     def subscribe(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> None:
         if self._office.refuses(turn, conn, client, head):
             return  # before what it wants changes anything for those who are there
-        for item in places_of(head.interest) if head.interest is not None else ():
+        for item in places_of(head.mailbox, head.interest) if head.interest is not None else ():
             self._signposts.follow(turn, conn, item)
         if self._subscriptions.attach(turn, conn, head):
             self.serve(turn, conn, head)

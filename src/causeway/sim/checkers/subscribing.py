@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from causeway.sim.checkers.base import Checker, Reader
 from causeway.sim.letters import Letter
-from causeway.topics.limits import TOPIC_ITEMS
+from causeway.topics.critical import CRITICAL, is_critical
+from causeway.topics.limits import CRITICAL_PAIRS, TOPIC_ITEMS
 from causeway.types import MILLISECOND, Instant, ServiceClass
 
 SHOWN_MAX = 5
@@ -45,13 +46,20 @@ class Wish(NamedTuple):
 
     def asks_where(self, letter: Letter) -> bool:
         """Whether whoever has the letter's topic was told of this wish."""
-        first = self.pattern.split("/")[0]
-        return first in ("*", "#", letter.topic.split("/")[0])
+        levels = 2 if is_critical(letter.topic) else 1
+        pairs = zip(self.pattern.split("/")[:levels], letter.topic.split("/"), strict=False)
+        return all(wanted in ("*", "#", given) for wanted, given in pairs)
 
     @property
     def registrations(self) -> int:
         """How many items must know it."""
-        return TOPIC_ITEMS if self.pattern[0] in "*#" else 1
+        levels = self.pattern.split("/")
+        if levels[0] in "*#":
+            # Of critical topics both ways: once for each of the two mailboxes.
+            return TOPIC_ITEMS + (2 if levels[0] == "*" and levels[1:] else 2 * CRITICAL_PAIRS)
+        if levels[0] != CRITICAL:
+            return 1
+        return 2 * CRITICAL_PAIRS if levels[1:] and levels[1] in "*#" else 2
 
     def __str__(self) -> str:
         return f"{self.colour or 'all'} of {self.pattern}{' and what is retained' if self.retained else ''}"
@@ -127,7 +135,8 @@ class Subscribing(Checker):
             return False
         watched.owed, watched.notices = {}, {}
         watched.periods.append(Period(wish, self.now))
-        if wish.retained and (before is None or before.begun is not None):  # else nobody knows whether it begins anew
+        # Else nobody knows whether it begins anew; or, of a colour, whether another one took its place before it began.
+        if wish.retained and not wish.colour and (before is None or before.begun is not None):
             kept = {topic: letters[-1] for topic, letters in self._retained.items()}
             watched.notices = {topic: letter for topic, letter in kept.items() if wish.wants(letter)}
         return before is not None
@@ -184,6 +193,8 @@ class Subscribing(Checker):
             self.complain(f"{letter} was delivered twice to {reader} from {mailbox}")
         if letter in watched.done and not again:
             self.complain(f"{letter} was delivered to {reader} from {mailbox} after {watched.done[letter]} was done")
+        # What comes by two ways may come again to a next life of its reader, when its place has passed.
+        again = again or (is_critical(letter.topic) and letter in watched.seen)
         watched.held[letter, reader] = None
         watched.seen[letter] = None
         watched.owed.pop(letter, None)
@@ -209,7 +220,8 @@ class Subscribing(Checker):
         if not period.wish.wants(letter) or (over and watched.periods[-1].wish.asks_where(letter)):
             return False
         known = self._acknowledged.get(letter)
-        if known is None or known >= period.asked or letter in self._forgotten:
+        # By one of two ways a critical letter may be acknowledged while the other one has yet to take it.
+        if known is None or known >= period.asked or letter in self._forgotten or is_critical(letter.topic):
             return True
         return period.wish.retained and letter.retained and not self._is_replaced(letter, known, period.asked)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.browsing import Looking
 from causeway.sim.workloads.causal import CausalTalk
+from causeway.sim.workloads.critical import CriticalTopics
 from causeway.sim.workloads.offline import Offline
 from causeway.sim.workloads.queue import Queue
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
@@ -20,5 +21,6 @@ CATALOGUE: dict[str, type[Workload]] = {
     "transfer": TokenMoves,
     "browsing": Looking,
     "topics": Topics,
+    "critical": CriticalTopics,
     "causal": CausalTalk,
 }

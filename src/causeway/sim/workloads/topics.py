@@ -49,19 +49,24 @@ class Subscriber:
 class Topics(Workload):
     """Everybody publishes on every topic; each subscriber has one subscription, most of the time."""
 
+    topics: tuple[str, ...] = TOPICS
+    wishes: tuple[Wish, ...] = WISHES
+    people = ""
+    """In front of the names of its applications."""
+
     def setup(self) -> None:
         options = self.scene.options
         self.subscribers: list[Subscriber] = []
         for number in range(max(2, options.clients // 2)):
-            publisher = self.scene.application(f"publisher-{number}", keep=self.rng.random() < 0.25)
+            publisher = self.scene.application(f"{self.people}publisher-{number}", keep=self.rng.random() < 0.25)
             self.scene.launch(publisher)
             self.every(options.rate / options.burst, lambda publisher=publisher: self._burst(publisher))  # type: ignore[misc]
         for number in range(max(2, options.clients)):
-            self._subscriber(f"subscriber-{number}")
+            self._subscriber(f"{self.people}subscriber-{number}")
 
     def _subscriber(self, name: str) -> None:
         reader = self.scene.application(name, keep=self.rng.random() < 0.25)
-        subscriber = Subscriber(reader, self.rng.choice(WISHES))
+        subscriber = Subscriber(reader, self.rng.choice(self.wishes))
         self.subscribers.append(subscriber)
         self.scene.mailbox(subscriber.mailbox)
         reader.on_letter = self.think_and_settle
@@ -94,10 +99,10 @@ class Topics(Workload):
         options = self.scene.options
         service = self.rng.choice(SERVICES)
         for _ in range(self.rng.randint(1, 2 * options.burst - 1)):
-            topic = self.rng.choice(TOPICS)
+            topic = self.rng.choice(self.topics)
             size = self.rng.randint(1, options.letter_bytes)
             # What is retained and can be lost with a broker would prove nothing.
-            stored = ServiceClass.TRANSACTIONAL if topic.startswith(NOTICES) else service
+            stored = ServiceClass.TRANSACTIONAL if NOTICES in topic else service
             publisher.publish(topic, stored, size, timeout=options.send_timeout)
 
     # Subscribing -----------------------------------------------------------------------------------------------
@@ -127,7 +132,7 @@ class Topics(Workload):
     def _return(self, subscriber: Subscriber) -> None:
         subscriber.away = False
         if self.active and self.rng.random() < 0.5:
-            subscriber.wish = self.rng.choice(WISHES)
+            subscriber.wish = self.rng.choice(self.wishes)
         self.scene.launch(subscriber.reader)
         if self.active:
             self.later(6 * SECOND, lambda: self._turn_away(subscriber))
@@ -141,7 +146,7 @@ class Topics(Workload):
         if not self.active:
             return
         subscriber.ended = False
-        subscriber.wish = self.rng.choice((subscriber.wish, self.rng.choice(WISHES)))
+        subscriber.wish = self.rng.choice((subscriber.wish, self.rng.choice(self.wishes)))
         if subscriber.reader.up:
             self._started(subscriber)
         self.later(6 * SECOND, lambda: self._turn_away(subscriber))

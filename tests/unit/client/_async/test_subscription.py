@@ -171,10 +171,11 @@ async def test_durable_subscription_outlives_its_bus_until_it_is_ended(broker: F
         board = bus.subscription("roads/#", name="board", durable=True)
         assert (await board.get(5)).body == b"meanwhile"
         await board.unsubscribe()
-        assert broker.ended == ["sub/shop/board"]
+        ends = ["twin/sub/shop/board", "sub/shop/board"]  # first what it may have for critical topics
+        assert broker.ended == ends
         await bus.unsubscribe("board")
         await bus.unsubscribe("board", shared=True)
-        assert broker.ended[1:] == ["sub/shop/board", "shared/board"]
+        assert broker.ended[2:] == [*ends, "shared/board"]
         with pytest.raises(ConfigError, match="name"):
             await bus.unsubscribe("a/b")
 

@@ -28,7 +28,8 @@ from causeway.core.topics.rows import SUBSCRIPTION
 from causeway.errors import Code
 from causeway.names import private_name, seat_name
 from causeway.topics import ALL_ITEMS, item_of
-from causeway.types import SEAT_PREFIX, SECOND, Flag, Overflow, key_of
+from causeway.topics.critical import WAYS
+from causeway.types import SEAT_PREFIX, SECOND, Flag, Overflow, half_of, key_of
 from causeway.wire.body import join
 from tests.unit.core.mail.neighbours import ME, OTHER, config_of
 from tests.unit.core.topics.newsroom import APP, CONN, ITEM, ORDERED, TOPIC, WATCH, Newsroom
@@ -42,7 +43,7 @@ RETIRED = ("retire", key_of(WATCH))
 def room_of(mailbox: str = WATCH, **settings: object) -> Newsroom:
     """The owner of a mailbox; all items are another broker's."""
     room = Newsroom(**settings)
-    for item in ALL_ITEMS:
+    for item in (*ALL_ITEMS, *WAYS[0], *WAYS[1]):
         room.groups.know(item, OTHER)
     room.own(mailbox)
     return room
@@ -82,11 +83,11 @@ def test_reader_is_served_when_every_item_has_answered() -> None:
     room.subscribe("#")
     room.commit()
     registers = room.sent(Register)
-    assert [head.item for head in registers] == list(ALL_ITEMS)
+    assert [head.item for head in registers] == [*ALL_ITEMS, *WAYS[half_of(key_of(WATCH))]]
     room.answer_all(registers[1:])
     assert room.heard(Attached) == []
     room.answer_all(registers[:1])
-    assert room.heard(Attached) == [Attached(WATCH, 1, fresh=True)]
+    assert room.heard(Attached) == [Attached(WATCH, 1, fresh=True, twinned=True)]
 
 
 def test_item_that_does_not_answer_is_asked_again() -> None:
@@ -284,7 +285,7 @@ def test_histories_that_differ_are_none() -> None:
         room.broker(Registered(head.item, WATCH, head.version, at, "history/all" if at else ""))
     (attached,) = room.heard(Attached)
     assert attached.history == ""
-    assert len(attached.numbers) == len(ALL_ITEMS)
+    assert len(attached.numbers) == len(ALL_ITEMS) + len(WAYS[0])
 
 
 def test_nobody_consumes_from_a_history() -> None:
@@ -295,6 +296,14 @@ def test_nobody_consumes_from_a_history() -> None:
 
 
 # Ending ---------------------------------------------------------------------------------------------------------
+def test_subscription_of_which_nothing_was_written_can_be_ended() -> None:
+    room = room_of()
+    room.client(EndMailbox(WATCH, 77))
+    room.commit()
+    assert room.heard(MailboxEnded) == [MailboxEnded(WATCH, 77)]
+    assert RETIRED in room.groups.asked
+
+
 def test_subscription_ends_when_every_item_has_forgotten_it() -> None:
     room = begun()
     room.client(EndMailbox(WATCH, 77))
@@ -372,8 +381,8 @@ def test_end_that_is_asked_for_twice_is_answered_twice() -> None:
 
 
 def test_mailbox_of_an_application_cannot_be_ended() -> None:
-    room = room_of()
-    room.client(EndMailbox(WATCH, 1))
+    room = room_of("app")
+    room.client(EndMailbox("app", 1))
     assert [head.code for head in room.heard(Moved)] == [Code.BAD_FIELD]
     assert room.groups.asked == []
 

@@ -271,7 +271,7 @@ def test_subscribing_catches_a_letter_of_a_former_life() -> None:
         checker.delivered(BOX, READER, letter(1))
 
 
-@pytest.mark.parametrize(("pattern", "expected"), [("roads/#", 1), ("*/x", 64), ("#", 64)])
+@pytest.mark.parametrize(("pattern", "expected"), [("roads/#", 1), ("critical/x", 2), ("*/x", 66), ("#", 96)])
 def test_subscribing_knows_how_many_items_know(pattern: str, expected: int) -> None:
     checker = begun(pattern)
     checker.registrations = expected
@@ -361,6 +361,15 @@ def test_subscribing_owes_nothing_retained_when_nobody_knows_whether_it_begins_a
     checker.subscribed(BOX, Wish("roads/#"))
     checker.subscribed(BOX, Wish("notices/*", retained=True))
     assert checker.owed() == []
+
+
+def test_subscribing_owes_nothing_retained_of_a_colour_because_another_colour_may_take_its_place() -> None:
+    checker = Subscribing()
+    send(checker, notice(2))
+    checker.now = 5
+    checker.subscribed(BOX, Wish("notices/*", notice(2).colour, retained=True))
+    assert checker.owed() == []
+    checker.delivered(BOX, READER, notice(2))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ SAYS = {
     "browsing": ("exact looks", "views"),
     "causal": ("begun topics", "acknowledged", "delivered", "confirmed settlements"),
     "topics": ("begun subscriptions", "acknowledged", "delivered", "confirmed settlements", "ended readers"),
+    "critical": ("begun subscriptions", "acknowledged", "delivered", "ended readers"),
 }
 
 
