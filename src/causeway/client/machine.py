@@ -96,7 +96,7 @@ class SessionMachine:
             timers=self._timers,
             say=self._say,
         )
-        self._ways = TwoWays(self._links, alarm=alarm)
+        self._ways = TwoWays(self._links, self._placements, alarm=alarm)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
@@ -270,7 +270,7 @@ class SessionMachine:
                 case Browsed() | StatusReply() | StoryReply() | MailboxEnded():
                     self._answers.on_answer(turn, head, body)
                 case ItemPlaced():
-                    self._placements.learn(link, head)
+                    self._links.learn(self._placements.learn(link, head))
                     self._answers.on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from causeway.client.links import Uplink
 from causeway.core.messages import ItemPlaced
-from causeway.topics import is_item
-from causeway.types import Peer
+from causeway.topics import is_item, other_way
+from causeway.types import BrokerId, Peer
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,17 @@ class Placements:
     def __init__(self) -> None:
         self._known: dict[str, tuple[ItemPlaced, Uplink]] = {}
 
-    def learn(self, link: Uplink, head: ItemPlaced) -> None:
-        """A broker's word: the highest epoch counts, and of the same the latest."""
+    def learn(self, link: Uplink, head: ItemPlaced) -> list[Peer]:
+        """A broker's word: the highest epoch counts, and of the same the latest. Brokers it names."""
         known = self._known.get(head.item)
-        if is_item(head.item) and (known is None or head.epoch >= known[0].epoch):
-            self._known[head.item] = (head, link)
+        if not is_item(head.item) or (known is not None and head.epoch < known[0].epoch):
+            return []
+        self._known[head.item] = (head, link)
+        return [peer for peer in (head.owner, head.mirror) if peer is not None]
+
+    def critical(self) -> dict[BrokerId, None]:
+        """Owners of the items of critical topics that we use, as far as was heard."""
+        return {head.owner.id: None for head, _ in self._known.values() if other_way(head.item) is not None}
 
     def of(self, item: str) -> ItemPlaced | None:
         """Who holds an item, as far as was ever heard."""

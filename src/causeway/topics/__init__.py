@@ -18,7 +18,16 @@ from causeway.topics.critical import (
     quiet,
 )
 from causeway.topics.index import TopicIndex
-from causeway.topics.items import ALL_ITEMS, ITEM_COUNT, ITEM_PREFIX, is_item, item_of, items_of, ordinary_items
+from causeway.topics.items import (
+    ALL_ITEMS,
+    ITEM_COUNT,
+    ITEM_PREFIX,
+    is_item,
+    is_placed,
+    item_of,
+    items_of,
+    ordinary_items,
+)
 from causeway.topics.naming import Naming, TopicForm, parse_pattern, parse_topic
 from causeway.topics.paths import check_pattern_path, check_topic_path
 from causeway.topics.summaries import covers, summarise
@@ -40,6 +49,7 @@ __all__ = [
     "critical_part",
     "is_critical",
     "is_item",
+    "is_placed",
     "is_second_way",
     "is_temporary",
     "item_of",

@@ -24,7 +24,7 @@ from causeway.core.placing import PlannedItems
 from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
-from causeway.topics import is_item
+from causeway.topics import is_item, is_placed
 from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 _plan_decoder = msgspec.msgpack.Decoder(PlannedItems)
@@ -197,7 +197,7 @@ class BrokerAgents:
     def wanted(self, name: str) -> list[Peer] | None:
         """Who should hold a group, if it is one of agents or an item that a policy places: the owner first."""
         if not is_agents(name):
-            home = self._home() if is_item(name) else None
+            home = self._home() if is_placed(name) else None
             return home.placed(name, self._groups.suspects) if home is not None else None
         landmark = self._landmarks.get(key_of(name))
         if landmark is not None:
@@ -206,8 +206,11 @@ class BrokerAgents:
         return agent.voters() if agent is not None else []
 
     def domain_of(self, broker: BrokerId) -> str:
-        """The first of our domains that a broker is in; empty when it is in none of them."""
-        return next((domain for domain, agent in self._agents.items() if agent.lists(broker)), "")
+        """The one of our domains that a broker is at home in, or else in; empty when it is in none of them."""
+        found = [
+            (domain, card) for domain, agent in self._agents.items() if (card := agent.card_of(broker)) is not None
+        ]
+        return next((domain for domain, card in found if card.home), found[0][0] if found else "")
 
     def _home(self) -> Agent | None:
         """The domain whose landmark places our items: where we hold a seat that is given some, or the first."""
