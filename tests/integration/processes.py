@@ -50,11 +50,13 @@ async def running_cluster(
     durability: str = "disk",
     settings: Mapping[str, str] | None = None,
     seats: Layout | None = None,
+    spares: int | None = None,
 ) -> AsyncIterator[ProcessCluster]:
     """A cluster on free ports that is stopped in any case; with `seats` its brokers are those."""
     runfile.prepare_data_dir(data)
     seating = Seating(seats=seats)
-    run = plan(runfile.load(data), brokers=brokers, durability=durability, settings=settings, seating=seating)
+    wished: dict[str, Any] = {"durability": durability, "settings": settings, "seating": seating, "spares": spares}
+    run = plan(runfile.load(data), brokers=brokers, **wished)
     cluster = ProcessCluster(data, run)
     try:
         await cluster.start()

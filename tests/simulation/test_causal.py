@@ -87,9 +87,9 @@ SLOW = {"slow_links": 200.0, "copies": 1, "root_copies": 1, "rate": 20.0, "burst
 """What is late somewhere while others pass."""
 
 
-def hunt(**options: object) -> str:
-    """What the first seed that fails says."""
-    for seed in range(SEEDS):
+def hunt(likely: int = 0, /, **options: object) -> str:
+    """What the first seed that fails says; the one that failed when this was written is tried before all others."""
+    for seed in (*range(likely, SEEDS), *range(likely)):
         verdict = simulation(seed, **options).run()
         if not verdict.ok:
             return verdict.evidence
@@ -114,7 +114,7 @@ def test_a_seat_that_stamps_receivers_one_by_one_is_found(monkeypatch: pytest.Mo
         return [real(self, [receiver], count)[0] for receiver in receivers]
 
     monkeypatch.setattr(MatrixClock, "send", send)
-    evidence = hunt(domains=1, **SLOW)
+    evidence = hunt(8, domains=1, **SLOW)
     assert evidence.startswith("Causality: ")
     assert "which happened before it" in evidence
 

@@ -43,11 +43,14 @@ SEEDS = 12
 """A planted bug may need the right fault at the right time; it must be found within so many seeds."""
 
 
-def hunt(*checkers: str, saying: str = "", **options: object) -> SimVerdict:
+def hunt(*checkers: str, saying: str = "", likely: int = 0, **options: object) -> SimVerdict:
     """The first seed that fails by one of these checkers (by any, when none is named), saying this: a bug may break
-    several things."""
+    several things.
+
+    The seed that found it when this was written comes first, which only saves time: all others follow.
+    """
     values: dict[str, object] = {"safety": 8 * SECOND, "patience": 40 * SECOND, "brokers": 4, "clients": 3, **options}
-    for seed in range(SEEDS):
+    for seed in (*range(likely, SEEDS), *range(likely)):
         verdict = SimRun(options_calm(seed, **values)).run()
         named = not checkers or verdict.evidence.split(":")[0] in checkers
         if not verdict.ok and named and saying in verdict.evidence:
@@ -194,10 +197,11 @@ def test_settled_message_is_caught_when_a_look_shows_whole_batches(monkeypatch: 
 
 
 # Topics ---------------------------------------------------------------------------------------------------------
-def hunt_topics(saying: str = "", **options: object) -> SimVerdict:
+def hunt_topics(likely: int = 0, /, *, saying: str = "", **options: object) -> SimVerdict:
     """As `hunt`, for bugs that break what subscriptions are promised."""
-    values = {"safety": 15 * SECOND, "clients": 8, "rate": 30.0, "burst": 2, "latency": 20 * MILLISECOND, **options}
-    return hunt("Subscribing", saying=saying, workloads=["topics"], **values)
+    usual = {"safety": 15 * SECOND, "clients": 8, "rate": 30.0, "burst": 2, "latency": 20 * MILLISECOND}
+    values: dict[str, Any] = {**usual, **options}
+    return hunt("Subscribing", saying=saying, likely=likely, workloads=["topics"], **values)
 
 
 def test_loss_is_caught_when_an_item_settles_what_nobody_has_accepted_yet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +213,7 @@ def test_loss_is_caught_when_an_item_settles_what_nobody_has_accepted_yet(monkey
             self.done.append(handed.span)
 
     monkeypatch.setattr(Item, "arrived", arrived)
-    hunt_topics(saying="never reached a subscription", crashes=60.0, down_max=4 * SECOND, loss=0.2, retry=SECOND)
+    hunt_topics(6, saying="never reached a subscription", crashes=60.0, down_max=4 * SECOND, loss=0.2, retry=SECOND)
 
 
 def test_loss_is_caught_when_a_subscription_begins_before_source_brokers_know(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +225,7 @@ def test_loss_is_caught_when_a_subscription_begins_before_source_brokers_know(mo
 
     monkeypatch.setattr(Leases, "when_known", at_once)
     monkeypatch.setattr(Leases, "changed", untold)
-    verdict = hunt_topics()
+    verdict = hunt_topics(3)
     assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
 
 
@@ -262,7 +266,7 @@ def test_double_delivery_is_caught_when_every_owner_of_an_item_numbers_anew(monk
         real(self, turn, msgspec.structs.replace(head, incarnation=int.from_bytes(head.origin[:4], "big")), body)
 
     monkeypatch.setattr(Outbox, "forward", forward)
-    verdict = hunt_topics(crashes=40.0, down_max=4 * SECOND)
+    verdict = hunt_topics(1, crashes=40.0, down_max=4 * SECOND)
     assert "delivered" in verdict.evidence, verdict.failure_line()
 
 
@@ -276,4 +280,4 @@ def test_loss_is_caught_when_an_ended_lease_still_counts(monkeypatch: pytest.Mon
             known.until += 1000 * SECOND
 
     monkeypatch.setattr(Publishing, "on_summary", on_summary)
-    hunt_topics(saying="never reached a subscription", partitions=30.0, crashes=20.0)
+    hunt_topics(9, saying="never reached a subscription", partitions=30.0, crashes=20.0)

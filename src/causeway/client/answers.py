@@ -120,9 +120,10 @@ class Answers:
         self._timers.cancel(inquiry.number)
         inquiry.done = True
         inquiry.error = error
-        if isinstance(inquiry, EndInquiry) and error is None:
+        if isinstance(inquiry, EndInquiry) and error is None and may_end(inquiry.mailbox):
             for reader in self._consumers.let_go(inquiry.mailbox):
-                self._say(ConsumerRefused(reader))
+                if reader.front is reader:
+                    self._say(ConsumerRefused(reader))
         if isinstance(inquiry, EndInquiry) and inquiry.then is not None:
             self._end_next(inquiry.then, error)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from causeway.names import RESERVED_PREFIX
-from causeway.topics.critical import WAYS, critical_item, critical_items, critical_part, is_critical, other_way
+from causeway.topics.critical import WAYS, critical_item, critical_items, critical_part, is_critical
 from causeway.topics.limits import TOPIC_ITEMS
 from causeway.topics.paths import SEPARATOR, is_wild
 from causeway.types import key_of
@@ -15,6 +15,7 @@ ITEM_COUNT: Final = TOPIC_ITEMS
 
 ALL_ITEMS: Final = tuple(f"{ITEM_PREFIX}{number:02d}" for number in range(ITEM_COUNT))
 
+_ORDINARY: Final = frozenset(ALL_ITEMS)
 _KNOWN: Final = frozenset((*ALL_ITEMS, *WAYS[0], *WAYS[1]))
 
 
@@ -39,12 +40,11 @@ def ordinary_items(pattern: str) -> tuple[str, ...]:
     return ALL_ITEMS if is_wild(pattern.split(SEPARATOR, 1)[0]) else (item_of(pattern),)
 
 
+def is_ordinary_item(mailbox: str) -> bool:
+    """Whether a mailbox is an item of topics that are not critical: landmarks place these. Pairs place themselves."""
+    return mailbox in _ORDINARY
+
+
 def is_item(mailbox: str) -> bool:
     """Whether a mailbox is an item."""
     return mailbox in _KNOWN
-
-
-def is_placed(mailbox: str) -> bool:
-    """Whether a landmark may say which brokers hold it: an item, but none of critical topics. Each of their two ways
-    keeps to its half of the ring, and a policy that knows nothing of that could put both on one broker."""
-    return is_item(mailbox) and other_way(mailbox) is None

@@ -505,12 +505,24 @@ def test_ended_consumer_has_nothing_to_settle_once_its_subscription_has_ended(st
     stage.session.detach(consumer)
     stage.session.end_mailbox("sub/app/all")
     stage.turn()
-    (twin,) = stage.said(EndMailbox)
-    stage.receive(home, MailboxEnded(twin.mailbox, twin.token))
-    (_, asked) = stage.said(EndMailbox)
-    assert stage.session.consumers() == [consumer]
-    stage.receive(home, MailboxEnded("sub/app/all", asked.token))
+    for mailbox in ("twin/sub/app/all", "sub/app/all"):
+        asked = stage.said(EndMailbox)[-1]
+        assert (asked.mailbox, stage.session.consumers()) == (mailbox, [consumer])
+        stage.receive(home, MailboxEnded(mailbox, asked.token))
     assert stage.session.consumers() == [], "nobody could confirm it, and the next one of that name would misunderstand"
+
+
+def test_ended_consumer_settles_in_a_mailbox_that_only_forgot_its_topics(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home, "orders")
+    stage.deliver(home, consumer, 10, 1)
+    (message,) = stage.shown(consumer)
+    stage.session.accept(message._lot, 0, 0)
+    stage.session.detach(consumer)
+    stage.session.forget_topics("orders")
+    stage.turn()
+    (asked,) = stage.said(EndMailbox)
+    stage.receive(home, MailboxEnded("orders", asked.token))
+    assert stage.session.consumers() == [consumer], "the mailbox is still there, and would bring it again"
 
 
 def test_consumer_ended_before_it_began_says_nothing(stage: Stage, home: str) -> None:

@@ -11,7 +11,7 @@ from causeway.topics.items import (
     ITEM_COUNT,
     ITEM_PREFIX,
     is_item,
-    is_placed,
+    is_ordinary_item,
     item_of,
     items_of,
     ordinary_items,
@@ -46,6 +46,6 @@ def test_items_are_mailboxes_that_nobody_can_name() -> None:
 
 
 def test_policy_places_items_but_not_those_of_critical_topics_whose_ways_must_stay_apart() -> None:
-    assert all(is_placed(item) for item in ALL_ITEMS)
-    assert not any(is_placed(item) for way in WAYS for item in way)
-    assert not is_placed("orders")
+    assert all(is_ordinary_item(item) for item in ALL_ITEMS)
+    assert not any(is_ordinary_item(item) for way in WAYS for item in way)
+    assert not is_ordinary_item("orders")

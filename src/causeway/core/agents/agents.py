@@ -24,7 +24,7 @@ from causeway.core.placing import PlannedItems
 from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
-from causeway.topics import is_item, is_placed
+from causeway.topics import is_ordinary_item
 from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 _plan_decoder = msgspec.msgpack.Decoder(PlannedItems)
@@ -174,7 +174,7 @@ class BrokerAgents:
     def on_owned(self, turn: Turn, group: Key, config: Config) -> None:
         """We own a group, in a new epoch."""
         for agent in self._agents.values():
-            if not is_item(config.name) or agent is self._home():
+            if not is_ordinary_item(config.name) or agent is self._home():
                 agent.told.owned(group, config)
                 agent.on_holdings(turn)
 
@@ -197,7 +197,7 @@ class BrokerAgents:
     def wanted(self, name: str) -> list[Peer] | None:
         """Who should hold a group, if it is one of agents or an item that a policy places: the owner first."""
         if not is_agents(name):
-            home = self._home() if is_placed(name) else None
+            home = self._home() if is_ordinary_item(name) else None
             return home.placed(name, self._groups.suspects) if home is not None else None
         landmark = self._landmarks.get(key_of(name))
         if landmark is not None:

@@ -32,7 +32,7 @@ from causeway.domains.limits import (
 from causeway.errors import ConfigError
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.names import check_name, check_seat
-from causeway.topics import is_item
+from causeway.topics import is_ordinary_item
 from causeway.topics.limits import TOPIC_ITEMS
 from causeway.types import KEY_BYTES, SECOND, Duration
 
@@ -81,7 +81,7 @@ def plan_fault(plan: PlannedItems) -> str | None:
         _count_fault("items", plan.items, TOPIC_ITEMS)
         or _count_fault("brokers", plan.brokers, SEATS_PER_DOMAIN_MAX)
         or _count_fault("cases", plan.cases, seats * (seats + 1) // 2)
-        or next((f"items: {name!r} is none" for name in plan.items if not is_item(name)), None)
+        or next((f"items: {name!r} is none" for name in plan.items if not is_ordinary_item(name)), None)
         or next(filter(None, (_count_fault("changed", changed, items) for changed in changes)), None)
     )
     if fault is not None:

@@ -11,7 +11,7 @@ from itertools import islice
 from causeway.core.messages import Config, Holding, Holdings
 from causeway.domains.limits import HOLDINGS_AT_ONCE_MAX, HOLDINGS_MAX
 from causeway.limits import STATUS_ENTRIES_MAX
-from causeway.topics import is_placed
+from causeway.topics import is_ordinary_item
 from causeway.types import BrokerId, Key
 
 
@@ -73,8 +73,8 @@ class HoldingsKnown:
                 self._all[held.group] = held
 
     def items(self) -> list[Holding]:
-        """Those that a policy may place, by name."""
-        return sorted((held for held in self._all.values() if is_placed(held.name)), key=lambda held: held.name)
+        """Those that are items, by name."""
+        return sorted((held for held in self._all.values() if is_ordinary_item(held.name)), key=lambda held: held.name)
 
     def lost(self, failed: Iterable[BrokerId]) -> list[str]:
         """Names of groups all of whose holders have failed: nobody has a copy before one of them is back."""

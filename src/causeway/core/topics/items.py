@@ -35,7 +35,7 @@ from causeway.core.topics.rows import (
 )
 from causeway.errors import Code, RemoteProtocolError
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.topics import TopicIndex, covers, is_temporary
+from causeway.topics import TopicIndex, covers, is_ordinary_item, is_temporary
 from causeway.topics.limits import FORWARDED_BYTES_PER_ITEM_MAX, GREETING_MAX, REGISTRATIONS_PER_ITEM_MAX
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, key_of
 from causeway.wire.body import split
@@ -156,8 +156,8 @@ class Items:
         return Put(group, registration_key(r.mailbox), self._groups.position(group), encode(row))
 
     def published(self) -> Iterator[tuple[str, int]]:
-        """Messages published to each item since we own it."""
-        return ((item.name, item.published) for item in self.all.values())
+        """Messages published to each item that landmarks place, since we own it."""
+        return ((item.name, item.published) for item in self.all.values() if is_ordinary_item(item.name))
 
     # Handing on ------------------------------------------------------------------------------------------------
     def hand_out(self, turn: Turn, group: Key) -> None:
