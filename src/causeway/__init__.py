@@ -9,6 +9,7 @@ from causeway.client._async.consumer import MailboxConsumer, Message, MessageFee
 from causeway.client._async.receipt import Receipt
 from causeway.client._async.subscription import Subscription
 from causeway.client._async.transaction import Transaction
+from causeway.client.placements import Placed
 from causeway.errors import (
     CausewayError,
     Code,
@@ -34,6 +35,7 @@ __all__ = [
     "Message",
     "MessageFeed",
     "MessageFormatError",
+    "Placed",
     "Receipt",
     "Refused",
     "RemoteProtocolError",

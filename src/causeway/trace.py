@@ -54,6 +54,9 @@ class Step(enum.IntEnum):
     """Another broker holds a seat now; `note` says whose."""
     LANDMARK = 24
     """A broker became the landmark of its domain; `first` is its term."""
+    BOTTLENECK = 25
+    """Something falls behind; `source` is the mailbox or broker, `note` the kind and figures. `first` is 1 when it is
+    found, 0 when it is over."""
     PLACED = 26
     """The landmark has a new policy for the items of its domain; `first` is its version."""
 

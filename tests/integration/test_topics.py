@@ -312,6 +312,25 @@ async def test_retained_message_greets_a_durable_subscription_once_whoever_owns_
 
 
 # Slow readers ---------------------------------------------------------------------------------------------------
+async def test_bus_is_told_who_holds_a_topic_and_when_its_mirror_has_taken_over() -> None:
+    async with LocalCluster(brokers=4, domains="north") as cluster, causeway.connect(cluster.url, name="r") as bus:
+        names = [broker.name for broker in cluster.brokers]
+        await bus.publish("lamps/one", "on")
+        placed = await bus.where("lamps/one")
+        assert placed == await bus.where("lamps/two"), "they are in one item"
+        reports = await asyncio.to_thread(lambda: [cluster.status(index) for index in range(4)])
+        groups = [group for report in reports for group in report["groups"]]
+        (owner,) = {group["owner"] for group in groups if group["name"] == item_of("lamps/one")}
+        assert (placed.owner, placed.domain) == (owner, "north")
+        assert placed.mirror in set(names) - {owner}
+        cluster.kill(names.index(owner))
+        deadline = time.monotonic() + 20
+        while (now := await bus.where("lamps/one")).owner == owner:
+            assert time.monotonic() < deadline, "the bus was not told"
+            await asyncio.sleep(0.05)
+        assert now.epoch > placed.epoch
+
+
 async def test_full_subscription_that_blocks_holds_its_publisher_up_and_loses_nothing(tmp_path: Path) -> None:
     room = {"stored_bytes_max": str(256 * KIB), "window_bytes": str(128 * KIB)}
     async with (

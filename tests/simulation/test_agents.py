@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
+from causeway.core.agents.bottlenecks import HELD_LONG, HELD_OVER_LOOKS
 from causeway.names import seat_name
+from causeway.sim.held import Held
 from causeway.sim.verdict import Ending
-from causeway.types import SECOND, Duration
+from causeway.trace import Step, TraceRecord
+from causeway.types import SECOND, Duration, ServiceClass
 from tests.simulation.domain import NOT_BY_SEATS, Domain
 
 
@@ -165,6 +170,40 @@ def test_domain_that_lost_its_majority_says_so_and_goes_on_by_itself_when_it_is_
     domain.kill(again)
     domain.within(5 * SECOND, lambda: domain.is_filled(again))
     assert domain.held()[again] != again
+
+
+def test_slow_consumer_is_found_by_its_broker_shown_by_the_landmark_and_over_when_it_goes_on() -> None:
+    domain = Domain(5, 1)
+    traced: list[TraceRecord] = []
+    domain.world.on_trace = lambda one: traced.append(one) if one.step == Step.BOTTLENECK else None
+    sender, reader = domain.application("sender"), domain.application("reader")
+    held: list[Held] = []
+    reader.on_letter = held.append
+    for application in (sender, reader):
+        domain.launch(application)
+    domain._pass(SECOND)
+    box = domain.mailbox("orders")
+    reader.read(box, 10)
+    for _ in range(30):
+        sender.send(box, ServiceClass.TRANSACTIONAL, 100, timeout=60 * SECOND)
+
+    def shown() -> list[dict[str, Any]]:
+        return cast("list[dict[str, Any]]", domain.seen(domain.landmark)["bottlenecks"])
+
+    domain.within(HELD_LONG + 3 * SECOND, lambda: bool(shown()))
+    (found,) = shown()
+    assert (found["about"], found["broker"], found["kind"]) == (box, domain.groups()[box]["owner"], "consumer")
+    assert "holds 10 messages" in found["note"]
+    domain._pass(20 * SECOND)
+    assert [one["seconds"] >= 20 for one in shown()] == [True], "it lasts, and is not forgotten"
+
+    def work() -> bool:
+        while held:
+            reader.settle(held.pop(0))
+        return not shown()
+
+    domain.within((HELD_OVER_LOOKS + 2) * SECOND, work)
+    assert [(one.source, one.dest, one.first) for one in traced] == [(box, "d", 1), (box, "d", 0)]
 
 
 @pytest.mark.parametrize("seed", range(4))

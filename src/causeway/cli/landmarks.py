@@ -39,6 +39,20 @@ class SpareLine(msgspec.Struct, kw_only=True):
     reachable: bool
 
 
+class BottleneckLine(msgspec.Struct, kw_only=True):
+    """Something that falls behind."""
+
+    about: str
+    """A mailbox, or a broker."""
+    broker: str
+    """Who says so."""
+    kind: str
+    note: str
+    """Its figures."""
+    seconds: int
+    """How long it has lasted."""
+
+
 class WatchedDomain(msgspec.Struct, kw_only=True):
     """One domain, as its agents see it."""
 
@@ -58,6 +72,9 @@ class WatchedDomain(msgspec.Struct, kw_only=True):
     """Those that failed too often lately to be given a seat."""
     lost: list[str] = []
     """Mailboxes and topics all of whose copies are on failed brokers: nobody has them before one of these is back."""
+    bottlenecks: list[BottleneckLine] = []
+    """What falls behind: `about` (a mailbox or broker), the `broker` that says so, its `kind` (`queue`: it grows, or is
+    full; `latency`: its operations take long; `consumer`: one is slow), `note` (the figures), `seconds` it lasts."""
     blocked: str = ""
     """Why no seat can be given away: too few agents are there."""
     placement: dict[str, Any] = {}
@@ -90,6 +107,7 @@ def _domain_line(domain: str, said: list[Mapping[str, Any]]) -> WatchedDomain:
         failed=[str(name) for name in word.get("failed", [])],
         flapping=[str(name) for name in word.get("flapping", [])],
         lost=[str(name) for name in word.get("lost", [])],
+        bottlenecks=[_bottleneck_line(one) for one in word.get("bottlenecks", [])],
         blocked=next((str(one["blocked"]) for one in own or current if one.get("blocked")), ""),
         placement=dict(max((one.get("placement") or {} for one in said), key=lambda one: int(one.get("version", 0)))),
     )
@@ -102,6 +120,11 @@ def _spare_line(agent: Mapping[str, Any]) -> SpareLine:
         capacity=int(agent.get("capacity", 0)),
         reachable=bool(agent.get("reachable")),
     )
+
+
+def _bottleneck_line(one: Mapping[str, Any]) -> BottleneckLine:
+    said = {field: str(one.get(field, "")) for field in ("about", "broker", "kind", "note")}
+    return BottleneckLine(**said, seconds=int(one.get("seconds", 0)))
 
 
 def domain_view(line: WatchedDomain) -> Table:
@@ -122,6 +145,9 @@ def domain_view(line: WatchedDomain) -> Table:
     for what, names in (("failed", line.failed), ("flapping", line.flapping), ("lost", line.lost)):
         if names:
             table.add_row(f"[red]{what}[/]", escape(", ".join(names)))
+    for slow in line.bottlenecks:
+        since = f"{slow.kind}, for {slow.seconds} s, says {slow.broker}"
+        table.add_row("[yellow]bottleneck[/]", escape(f"{slow.about} ({since}): {slow.note}"))
     return table
 
 

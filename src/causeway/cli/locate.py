@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from causeway.cli.options import AsJson, Data, Url, resolve_url
+from causeway import Placed, connect
+from causeway.cli.options import AsJson, Data, Naming, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
@@ -19,6 +21,7 @@ from causeway.core import locating
 from causeway.core.messages import Candidate
 from causeway.errors import CausewayError, Refused, TransportError
 from causeway.local.probe import Probe
+from causeway.topics import Naming as TopicNaming
 from causeway.types import MICROSECOND, MILLISECOND
 
 Where = Annotated[str | None, typer.Argument(metavar="[URL]", help="Brokers to ask; the same as --url.")]
@@ -34,7 +37,17 @@ class Finding(msgspec.Struct, kw_only=True):
     """Brokers of the URL that did not answer before it did, and why."""
 
 
-def locate(where: Where = None, *, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
+def locate(
+    where: Where = None,
+    *,
+    topic: Annotated[
+        str | None, typer.Option(help="Instead, show which brokers hold this topic, such as roads/a1/speed.")
+    ] = None,
+    naming: Naming = None,
+    url: Url = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> int:
     """Ask any broker where a client on this machine should go, measure the way to each, and explain the choice.
 
     The score is the product of three terms, each 1000 at best: room (free connections against the limit), ease (few
@@ -42,8 +55,11 @@ def locate(where: Where = None, *, url: Url = None, data: Data = None, as_json: 
     never chosen. Exit code 0 when there is a choice, else 1. With --json it prints one object: "asked", "chosen",
     "why", "candidates" (each "broker", "address", "alive", "ready", "round_trip_us", "measured", "distance_us",
     "nearby", "connections", "limit", "capability", "room", "ease", "nearness", "score"), "skipped" (addresses of the
-    URL that did not answer, with the reason).
+    URL that did not answer, with the reason). With --topic: "topic", "owner", "owner_address", "mirror",
+    "mirror_address", "epoch", "domain".
     """
+    if topic is not None:
+        return _locate_topic(resolve_url(where or url, data), TopicNaming(naming or ()).path(topic), as_json=as_json)
     answer = asyncio.run(_ask(parse_url(resolve_url(where or url, data))))
     chosen = next((one for one in answer.candidates if one.score > 0), None)
     why = explain(answer.candidates)
@@ -64,6 +80,22 @@ def locate(where: Where = None, *, url: Url = None, data: Data = None, as_json: 
             out.print(f"[yellow]passed over {address}[/]: {escape(reason)}", soft_wrap=True)
         out.print(escape(why), soft_wrap=True)
     return EXIT_OK if chosen else EXIT_FAILED
+
+
+def _locate_topic(where: str, topic: str, *, as_json: bool) -> int:
+    async def run() -> Placed:
+        async with connect(where, name="causeway-cli", roam=False) as bus:
+            return await bus.where(topic)
+
+    found = asyncio.run(run())
+    if as_json:
+        print_json({"topic": topic, **dataclasses.asdict(found)})
+    else:
+        mirror = f"its mirror is {found.mirror} ({found.mirror_address})" if found.mirror else "it has no mirror"
+        domain = f" in domain {found.domain}" if found.domain else ""
+        held = f"{topic} is held by {found.owner} ({found.owner_address}){domain}; {mirror}; epoch {found.epoch}"
+        console().print(escape(held), soft_wrap=True)
+    return EXIT_OK
 
 
 async def _ask(addresses: tuple[Address, ...]) -> Finding:

@@ -31,8 +31,8 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
     "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
     "root" ("epoch", "owner", "members"), "agents" (each "domain", "landmark", "term", "seats", "spares", "failed",
-    "flapping", "lost", "blocked"), "split" (empty, or which brokers are of which cluster if there are several),
-    "healthy".
+    "flapping", "lost", "bottlenecks", "blocked"), "split" (empty, or which brokers are of which cluster if there are
+    several), "healthy".
     """
     view = asyncio.run(_gather(url, data))
     if as_json:

@@ -20,7 +20,17 @@ from causeway.client.reader import MailReader
 from causeway.client.seat_questions import SeatErrand, SeatQuestions
 from causeway.core.deadlines import Deadlines
 from causeway.core.machine import Turn
-from causeway.core.messages import Attached, Browsed, Detach, MailboxEnded, Moved, SeatGiven, StatusReply, StoryReply
+from causeway.core.messages import (
+    Attached,
+    Browsed,
+    Detach,
+    ItemPlaced,
+    MailboxEnded,
+    Moved,
+    SeatGiven,
+    StatusReply,
+    StoryReply,
+)
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
 from causeway.names import is_twin, may_end, twin_name
 
@@ -92,7 +102,9 @@ class Answers:
         if over:
             self._consumers.ended.append(partner.mailbox)
 
-    def on_answer(self, turn: Turn, head: Browsed | StatusReply | StoryReply | MailboxEnded, body: bytes) -> None:
+    def on_answer(
+        self, turn: Turn, head: Browsed | StatusReply | StoryReply | MailboxEnded | ItemPlaced, body: bytes
+    ) -> None:
         """What an inquiry asked for, or a part of it."""
         inquiry = self._errands.find(head.token)
         if not isinstance(inquiry, Inquiry):

@@ -16,10 +16,12 @@ from causeway.client.pages import StatusPages
 from causeway.client.settings import Address
 from causeway.core.machine import Turn
 from causeway.core.messages import (
+    AskPlaced,
     Browse,
     Browsed,
     EndMailbox,
     Find,
+    ItemPlaced,
     MailboxEnded,
     Message,
     Moved,
@@ -176,6 +178,22 @@ class FindInquiry(Inquiry):
         assert isinstance(head, Moved)
         self.result = head.peer
         return isinstance(head.peer, Peer)
+
+
+class PlaceInquiry(Inquiry):
+    """Who holds an item: `result` is an ItemPlaced."""
+
+    __slots__ = ()
+
+    def ask(self, turn: Turn, link: Uplink) -> None:
+        """Any broker finds out, and tells us of changes from then on."""
+        turn.send(link.conn, AskPlaced(self.mailbox, self.number))
+
+    def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
+        """It is known."""
+        assert isinstance(head, ItemPlaced)
+        self.result = head
+        return True
 
 
 class EndInquiry(Inquiry):

@@ -25,6 +25,7 @@ from causeway.client.outcomes import (
     SessionFailed,
     WindowOpened,
 )
+from causeway.client.placements import Placements
 from causeway.client.reader import MailReader
 from causeway.client.roaming import Roamer
 from causeway.client.seat_questions import SeatQuestions
@@ -43,6 +44,7 @@ from causeway.core.messages import (
     Browsed,
     Confirmed,
     Deliver,
+    ItemPlaced,
     Located,
     MailboxEnded,
     Message,
@@ -82,6 +84,7 @@ class SessionMachine:
         self._consumers = MailReaders(config, self._errands, self._streams.causal.marks, alarm=alarm)
         self._questions = SeatQuestions(config.name, self._errands, self._number)
         self._transactions = Transactions(COMMITS, config, self._errands, self._consumers)
+        self._placements = Placements()
         self._timers: Deadlines[int] = Deadlines(alarm)
         self._outcomes: list[Outcome] = []
         self._answers = Answers(
@@ -93,7 +96,7 @@ class SessionMachine:
             timers=self._timers,
             say=self._say,
         )
-        self._ways = TwoWays(self._links, alarm=alarm)
+        self._ways = TwoWays(self._links, self._placements, alarm=alarm)
         self._roamer = Roamer(config, self._links, self._errands, rng, fates=self._fates, alarm=alarm)
         alarm.watch(self._transactions.next_deadline)
         self._keeper: Keeper | None = None
@@ -265,6 +268,9 @@ class SessionMachine:
                 case Moved():
                     self._answers.on_moved(turn, link, head)
                 case Browsed() | StatusReply() | StoryReply() | MailboxEnded():
+                    self._answers.on_answer(turn, head, body)
+                case ItemPlaced():
+                    self._links.learn(self._placements.learn(link, head))
                     self._answers.on_answer(turn, head, body)
                 case TransactionOutcome():
                     self._on_outcome(turn, head)

@@ -21,7 +21,15 @@ from collections.abc import Callable, Sequence
 from causeway.client.arguments import check_causal, check_priority, check_selector, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
-from causeway.client.inquiries import BrowseInquiry, EndInquiry, FindInquiry, Inquiry, StatusInquiry, StoryInquiry
+from causeway.client.inquiries import (
+    BrowseInquiry,
+    EndInquiry,
+    FindInquiry,
+    Inquiry,
+    PlaceInquiry,
+    StatusInquiry,
+    StoryInquiry,
+)
 from causeway.client.lots import Lot
 from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
@@ -29,7 +37,7 @@ from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.subscriptions import check_forgettable
 from causeway.client.transactions import Commitment, Parcel
-from causeway.core.messages import Causal, Interest, Published
+from causeway.core.messages import Causal, Interest, ItemPlaced, Published
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import CREDIT_MAX
 from causeway.names import (
@@ -301,6 +309,12 @@ class Session(SessionMachine):
         """Which broker serves a mailbox."""
         check_mailbox("mailbox", mailbox)
         return self._inquire(FindInquiry(self._number(), mailbox), timeout)
+
+    def where(self, topic: str, *, timeout: Duration | None = None) -> ItemPlaced | Inquiry:
+        """Who holds a topic (in its canonical form): at once if we are told of changes, else asked for."""
+        item = item_of(topic)
+        self._check_open()
+        return self._placements.current(item) or self._inquire(PlaceInquiry(self._number(), item), timeout)
 
     def end_mailbox(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
         """Let a subscription or a private mailbox end, with all that is in it."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from causeway.client.links import Uplink, Uplinks
+from causeway.client.placements import Placements
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.types import SECOND, BrokerId, Duration, Peer, half_of
@@ -27,8 +28,9 @@ WayLinks = tuple[Uplink | None, Uplink | None]
 class TwoWays:
     """Of one session that publishes on critical topics."""
 
-    def __init__(self, links: Uplinks, *, alarm: Alarm | None = None) -> None:
+    def __init__(self, links: Uplinks, placements: Placements, *, alarm: Alarm | None = None) -> None:
         self._links = links
+        self._placements = placements
         self._hope: Uplink | None = None
         """May become the second link when its broker has greeted us."""
         self._home: Uplink | None = None
@@ -88,6 +90,8 @@ class TwoWays:
             links.second = across[0]
             return
         known = [peer for peer in links.peers.values() if peer.id not in self._tried and links.known(peer) is not home]
+        owners = self._placements.critical()
+        known.sort(key=lambda peer: peer.id not in owners)  # what goes to the owner itself has no way to go from there
         self._hope = self._reach(turn, [peer for peer in known if half_of(peer.id) != side])
         if links.second is None and others:
             links.second = others[0]

@@ -48,6 +48,7 @@ from causeway.core.groups.registry import ROOT
 from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
+from causeway.core.mail.gauge import MailGauge
 from causeway.core.messages import (
     AgentMessage,
     CausalMessage,
@@ -125,7 +126,9 @@ class Node:
         )
         topics.open(config, self._desk, self._groups, self._links, alarm)
         self._causal.open(config, self._desk, self._groups, self._links, alarm)
-        self._agents.open(self._desk.courier, topics.published)
+        gauge = MailGauge(config.name, self._desk.office, self._desk.outbox, self._links.clogged)
+        self._agents.open(self._desk.courier, topics.published, gauge)
+        topics.name_domains(self._agents.domain_of)
         self._groups.place_by(self._agents.wanted)
         self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
         self._timed = (self._links, self._overlay, self._groups, self._desk, self._agents)

@@ -6,12 +6,13 @@ Parts never import one another; `node` wires them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     AskInterest,
+    AskPlaced,
     Attach,
     Config,
     Deposit,
@@ -167,6 +168,9 @@ class Topics(Protocol):
     def overflow(self, turn: Turn, group: Key) -> None:
         """A subscription that would rather end than wait is full."""
 
+    def place(self, turn: Turn, conn: int, head: AskPlaced) -> None:
+        """A client wants to know who holds an item."""
+
     def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
         """A client's connection ended."""
 
@@ -234,3 +238,39 @@ class Courier(Protocol):
 
     def clogged(self, conn: int) -> bool:
         """Whether a connection takes nothing more for now."""
+
+
+class FullConsumer(NamedTuple):
+    """A consumer that takes nothing more for now, although more waits for it."""
+
+    who: tuple[int, int]
+    """Connection and consumer."""
+    client: str
+    unsettled: int
+    mark: int
+    """What it was handed first of all that it holds: as long as that stays, it has not come to an end with it."""
+
+
+class Figures(NamedTuple):
+    """How much is in the way at one place, at one moment."""
+
+    name: str
+    """A mailbox, or the broker for what it keeps of its clients."""
+    stored: int
+    """Messages, and below their bytes."""
+    bytes: int
+    full: bool = False
+    """Whether it is near its bound."""
+    readers: int = 0
+    latency: Duration | None = None
+    """How long the operation that was on its way at the last look took from then on, or has taken if it still is."""
+    waiting: int = 0
+    """Messages that somebody could take now."""
+    held: tuple[FullConsumer, ...] = ()
+
+
+class Gauge(Protocol):
+    """What mail tells those who look for bottlenecks."""
+
+    def read(self, turn: Turn) -> list[Figures]:
+        """Of the next places in turn, each about once a second."""

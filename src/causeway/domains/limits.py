@@ -75,3 +75,19 @@ HOLDINGS_AT_ONCE_MAX: Final = 64
 
 HOLDINGS_MAX: Final = 100_000
 """Groups that a landmark knows the holders of; what is beyond is not named when it is lost; nothing else changes."""
+
+GAUGED_AT_ONCE_MAX: Final = 256
+"""Mailboxes whose figures a broker reads each time it looks for bottlenecks, in turns: a look must not be felt."""
+
+CONSUMERS_GAUGED_MAX: Final = 64
+"""Consumers of a mailbox that are looked at for slow ones, those that came first: again for the time that it takes."""
+
+BOTTLENECKS_PER_BROKER_MAX: Final = 32
+"""Bottlenecks that a broker reports, those that last longest: with names of full length they fit a frame's head, and
+beyond so many the remedy is not to be found in a list."""
+
+BOTTLENECK_NOTE_BYTES_MAX: Final = 512
+"""What is said of one: a name and a few figures."""
+
+BOTTLENECKS_SHOWN_MAX: Final = 64
+"""Of a domain in a status report, those that last longest."""

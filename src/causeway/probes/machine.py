@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -89,33 +88,22 @@ class DiskProbe:
 
 
 class BandwidthProbe:
-    """Bytes per second to the neighbours: the mean of what somebody measured and told us.
+    """Bytes per second that the fastest network interface is rated for, less what went through it since the last look.
 
-    As long as nobody did: what the fastest network interface is rated for, less what went through it since the last
-    look. That is a guess at best, as it says nothing about the way beyond the first cable; and virtual interfaces
-    often have no rating, then it is None, which counts as met.
+    That is a guess at best, as it says nothing about the way beyond the first cable. The links know no better: what
+    goes over one that is not full is what somebody wanted to send, and one that is full shows how fast the other broker
+    reads. Virtual interfaces often have no rating, then it is None, which counts as met.
     """
 
     name = "bandwidth"
     unit = "bytes/s"
 
     def __init__(self) -> None:
-        self._measured: dict[str, float] = {}
         self._looked: tuple[float, str, int, int] | None = None
         """When, at which interface, and what it had sent and received."""
 
-    def tell(self, bytes_per_second: Mapping[str, float]) -> None:
-        """What was measured to each neighbour; replaces everything told before. For any thread."""
-        self._measured = dict(bytes_per_second)
-
     def measure(self) -> float | None:
         """Bytes per second."""
-        measured = self._measured
-        if measured:
-            return sum(measured.values()) / len(measured)
-        return self._of_interface()
-
-    def _of_interface(self) -> float | None:
         rated: dict[str, float] = {
             name: state.speed * 1_000_000 / 8
             for name, state in psutil.net_if_stats().items()

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from causeway.cli import status as status_module
-from causeway.cli.landmarks import SEATS_SHOWN_MAX, HeldSeat, WatchedDomain, domain_lines, domain_view
+from causeway.cli.landmarks import SEATS_SHOWN_MAX, BottleneckLine, HeldSeat, WatchedDomain, domain_lines, domain_view
 from causeway.cli.view import ClusterView, merge
 
 
@@ -101,3 +101,13 @@ def test_status_says_that_a_landmark_cannot_decide(
         assert msgspec.json.decode(said)["agents"][0]["blocked"] == "2 of 3 are needed"
     else:
         assert "main can give away no seat: 2 of 3 are needed" in said
+
+
+def test_bottlenecks_are_those_of_the_landmark_and_shown_one_by_one() -> None:
+    slow = {"about": "orders [eu]", "broker": "b3", "kind": "consumer", "note": "'app' holds 10", "seconds": 9}
+    old = _said(4, 9, {"a": "a"}, failed=[], bottlenecks=[{**slow, "about": "old"}])
+    [line] = domain_lines(_reports(old, _said(5, 7, {"a": "a"}, failed=[], bottlenecks=[slow])))
+    assert line.bottlenecks == [BottleneckLine(**slow)]
+    assert "bottleneck orders [eu] (consumer, for 9 s, says b3): 'app' holds 10" in shown(line)
+    [quiet] = domain_lines(_reports(_said(5, 7, {"a": "a"}, failed=[])))
+    assert "bottleneck" not in shown(quiet)

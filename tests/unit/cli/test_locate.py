@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from causeway import Placed
 from causeway.cli import locate as locate_module
 from causeway.cli.locate import Finding, explain
 from causeway.cli.main import main
@@ -137,3 +138,29 @@ def test_seeds_that_all_stay_silent_are_named(capsys: pytest.CaptureFixture[str]
     error = capsys.readouterr().err
     assert "127.0.0.1:1" in error
     assert "127.0.0.1:2" in error
+
+
+class FakeBus:
+    """Knows where one topic is."""
+
+    async def __aenter__(self) -> FakeBus:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def where(self, topic: str) -> Placed:
+        assert topic == "roads/a1"
+        return Placed("b-1", "127.0.0.1:7400", "b-2", "127.0.0.1:7401", 7, "north")
+
+
+def test_topic_is_shown_with_its_owner_mirror_epoch_and_domain(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(locate_module, "connect", lambda *_, **__: FakeBus())
+    asked = ["locate", "causeway://127.0.0.1:7400", "--topic", "road=a1", "--naming", "roads/{road}"]
+    assert main(asked) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("roads/a1 is held by b-1 (127.0.0.1:7400) in domain north; its mirror is b-2")
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["topic"], found["mirror_address"], found["epoch"]) == ("roads/a1", "127.0.0.1:7401", 7)

@@ -6,11 +6,11 @@ import pytest
 
 from causeway.client.batches import Ticket
 from causeway.client.outcomes import SendDone
-from causeway.core.messages import Accepted, Deposit, Published
+from causeway.core.messages import Accepted, Deposit, ItemPlaced, Published
 from causeway.errors import DeadlineExceeded
 from causeway.topics.critical import critical_item
 from causeway.types import SECOND, Flag, ServiceClass, half_of, key_of
-from tests.unit.client.stage import Stage
+from tests.unit.client.stage import Stage, peer
 
 FIRE = "critical/fire"
 ITEMS = tuple(critical_item(FIRE, way) for way in (0, 1))
@@ -46,6 +46,15 @@ def test_first_message_leaves_both_ways_at_once_and_asks_for_a_second_link() -> 
     publish(stage)
     assert [head.dest for head in stage.said(Deposit, home)] == list(ITEMS)
     assert [dial.host for dial in stage.dials.values()] == ["b2"]  # on the other side of the ring; b3 is on ours
+
+
+def test_second_link_leads_to_the_owner_of_the_other_way_if_that_is_known() -> None:
+    stage = Stage(addresses=(("b1", 7400),))
+    home = stage.open()
+    owner = next(name for name in map("b{}".format, range(4, 99)) if half_of(key_of(name)) == 0)
+    stage.receive(home, ItemPlaced(ITEMS[0], 5, peer(owner), peer("b2")))
+    publish(stage)
+    assert [dial.host for dial in stage.dials.values()] == [owner]  # and not b2, which is on that side too
 
 
 def test_ordinary_topics_need_no_second_link() -> None:

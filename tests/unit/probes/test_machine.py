@@ -93,20 +93,7 @@ def interface(**changes: object) -> SimpleNamespace:
     return SimpleNamespace(**{"isup": True, "speed": 1000, "flags": "up,broadcast", **changes})
 
 
-def test_bandwidth_is_the_mean_of_what_was_measured_to_the_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(monkeypatch, "net_if_stats", {})
-    probe = BandwidthProbe()
-    probe.tell({"a": 100.0, "b": 300.0})
-    assert probe.measure() == 200.0
-    probe.tell({"b": 50.0})
-    assert probe.measure() == 50.0
-    probe.tell({})
-    assert probe.measure() is None
-
-
-def test_bandwidth_nobody_measured_is_what_the_interface_has_left(
-    monkeypatch: pytest.MonkeyPatch, clock: list[float]
-) -> None:
+def test_bandwidth_is_what_the_interface_has_left(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
     down, loop = interface(isup=False, speed=9000), interface(speed=9000, flags="up,loopback")
     answer(monkeypatch, "net_if_stats", {"down": down, "lo": loop, "virtual": interface(speed=0), "eth": interface()})
     answer(monkeypatch, "net_io_counters", {"eth": SimpleNamespace(bytes_sent=0, bytes_recv=10**12)})

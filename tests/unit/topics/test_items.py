@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from causeway.names import RESERVED_PREFIX
-from causeway.topics.items import ALL_ITEMS, ITEM_COUNT, ITEM_PREFIX, is_item, item_of, items_of, ordinary_items
+from causeway.topics.critical import WAYS
+from causeway.topics.items import (
+    ALL_ITEMS,
+    ITEM_COUNT,
+    ITEM_PREFIX,
+    is_item,
+    is_ordinary_item,
+    item_of,
+    items_of,
+    ordinary_items,
+)
 
 
 @pytest.mark.parametrize(("first", "number"), [("roads", 4), ("weather", 13), ("kind=speed", 34)])
@@ -33,3 +43,9 @@ def test_items_are_mailboxes_that_nobody_can_name() -> None:
     assert ITEM_PREFIX.startswith(RESERVED_PREFIX)
     assert all(is_item(item) for item in ALL_ITEMS)
     assert not any(is_item(name) for name in ("roads", ITEM_PREFIX, f"{ITEM_PREFIX}64", f"{ITEM_PREFIX}0"))
+
+
+def test_policy_places_items_but_not_those_of_critical_topics_whose_ways_must_stay_apart() -> None:
+    assert all(is_ordinary_item(item) for item in ALL_ITEMS)
+    assert not any(is_ordinary_item(item) for way in WAYS for item in way)
+    assert not is_ordinary_item("orders")

@@ -12,7 +12,9 @@ from causeway.client._async.consumer import Message
 from causeway.client.arguments import duration_of
 from causeway.client.inquiries import BrowseInquiry
 from causeway.client.message import MessageId
-from causeway.errors import CausewayError
+from causeway.client.placements import Placed, placed
+from causeway.core.messages import ItemPlaced
+from causeway.errors import CausewayError, ConfigError
 from causeway.trace import TraceRecord
 
 
@@ -75,3 +77,17 @@ class BusLooking(BusBase):
         with self._engine.lock:
             inquiry = self._engine.session.find(mailbox, timeout=wait)
         return str((await self._answer(inquiry)).name)
+
+    async def where(self, topic: str, *, timeout: float | None = None) -> Placed:
+        """Who holds a topic: its owner, its mirror, the epoch in which they do, and their domain.
+
+        Brokers tell us of the topics that we publish or subscribe to, and of every change, so this mostly asks nobody.
+        A topic that was never used begins with the question.
+        """
+        wait = wait_of(timeout)
+        if not isinstance(topic, str):
+            raise ConfigError("topic", topic, "must be str")
+        path = self._naming.path(topic)
+        with self._engine.lock:
+            found = self._engine.session.where(path, timeout=wait)
+        return placed(found if isinstance(found, ItemPlaced) else await self._answer(found))

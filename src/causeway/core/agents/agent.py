@@ -133,6 +133,11 @@ class Agent:
             return None
         return tuple(seat.seat for seat in self.directory.seats if seat.holder == self._links.me.id)
 
+    def card_of(self, broker: BrokerId) -> AgentCard | None:
+        """What a broker says of itself, if it is in this domain as far as we know."""
+        known = () if self.directory is None else self.directory.agents
+        return next((card for card in known if card.peer.id == broker), None)
+
     def placed(self, item: str, suspects: Callable[[BrokerId], bool]) -> list[Peer] | None:
         """Who should hold an item by the domain's policy, its owner first; None when it does not say."""
         known = self.directory
@@ -153,8 +158,7 @@ class Agent:
     # Reports ---------------------------------------------------------------------------------------------------
     def on_link(self, turn: Turn, broker: BrokerId, *, up: bool) -> None:
         """Our link to a broker came up or broke."""
-        known = self.directory
-        if known is None or not any(card.peer.id == broker for card in known.agents):
+        if self.card_of(broker) is None:
             return
         if up and self._reported.pop(broker, 0) is None:
             self._report(turn, broker, up=True)

@@ -15,16 +15,17 @@ from causeway.config import BrokerConfig
 from causeway.core.agents.agent import Agent
 from causeway.core.agents.faults import agent_fault, plan_fault
 from causeway.core.agents.landmark import Landmark
+from causeway.core.agents.lookout import Lookout
 from causeway.core.deadlines import Alarm
 from causeway.core.events import Measured, MembershipChanged, OwnershipGained, OwnershipLost, PeerMessage, Planned
 from causeway.core.machine import Turn
 from causeway.core.messages import AgentCard, Config, DomainDirectory, ItemPolicy, Measure, ToLandmark
 from causeway.core.placing import PlannedItems
-from causeway.core.ports import Courier, Groups, SeatedLinks
+from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
 from causeway.topics import is_ordinary_item
-from causeway.types import Instant, Key, Peer, key_of
+from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 _plan_decoder = msgspec.msgpack.Decoder(PlannedItems)
 
@@ -45,9 +46,11 @@ class BrokerAgents:
         self._card = AgentCard(links.me, config.spare, config.capability or CAPABILITY_USUAL, config.capacity, 1000)
         alarm.watch(self._next_look)
 
-    def open(self, courier: Courier, published: Callable[[], Iterable[tuple[str, int]]]) -> None:
+    def open(self, courier: Courier, published: Callable[[], Iterable[tuple[str, int]]], gauge: Gauge) -> None:
         """Before anything else is asked: agents speak through the courier, which asks us back, and tell their landmarks
-        what is published to the items we own."""
+        what is published to the items we own, and what falls behind."""
+        whose = (self._config.name, self._links.me.id, self._config.domains)
+        self._lookout = Lookout(*whose, gauge=gauge, courier=courier, alarm=self._alarm)
         for domain in self._config.domains:
             self._agents[domain] = Agent(
                 domain,
@@ -158,6 +161,7 @@ class BrokerAgents:
         """We are in the ring."""
         for agent in self._agents.values():
             agent.start(turn)
+        self._lookout.start(turn)
 
     def on_link(self, turn: Turn, peer: Peer, *, up: bool) -> None:
         """A link came up or broke."""
@@ -179,6 +183,7 @@ class BrokerAgents:
         for agent in self._agents.values():
             agent.told.lost(event.group, event.config)
             agent.on_holdings(turn)
+        self._lookout.forget(turn, event.config.name)
 
     def on_fitness(self, turn: Turn, event: Measured) -> None:
         """Our driver has measured our machine."""
@@ -200,6 +205,13 @@ class BrokerAgents:
         agent = self._agents.get(name[len(AGENTS_PREFIX) :])
         return agent.voters() if agent is not None else []
 
+    def domain_of(self, broker: BrokerId) -> str:
+        """The one of our domains that a broker is at home in, or else in; empty when it is in none of them."""
+        found = [
+            (domain, card) for domain, agent in self._agents.items() if (card := agent.card_of(broker)) is not None
+        ]
+        return next((domain for domain, card in found if card.home), found[0][0] if found else "")
+
     def _home(self) -> Agent | None:
         """The domain whose landmark places our items: where we hold a seat that is given some, or the first."""
         held = (agent for agent in self._agents.values() if agent.is_home)
@@ -216,10 +228,11 @@ class BrokerAgents:
 
     def next_deadline(self) -> Instant | None:
         due = [at for agent in self._agents.values() if (at := agent.next_deadline()) is not None]
-        look = self._next_look()
-        return min(due if look is None else [*due, look], default=None)
+        looks = (self._next_look(), self._lookout.next_deadline())
+        return min([*due, *(look for look in looks if look is not None)], default=None)
 
     def on_deadline(self, turn: Turn) -> None:
+        self._lookout.on_deadline(turn)
         for agent in self._agents.values():
             agent.on_deadline(turn)
         for landmark in self._landmarks.values():

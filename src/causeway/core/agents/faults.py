@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from causeway.core.messages import (
     AgentCard,
     Announce,
+    BottleneckKind,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Holdings,
@@ -18,10 +19,16 @@ from causeway.core.messages import (
     Message,
     SeatHolder,
 )
-from causeway.core.messages.soundness import peer_fault
+from causeway.core.messages.soundness import Rules, fault_by, peer_fault
 from causeway.core.placing import NOBODY, PlannedItems
 from causeway.domains import check_domain
-from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, HOLDINGS_AT_ONCE_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.domains.limits import (
+    AGENTS_PER_DOMAIN_MAX,
+    BOTTLENECK_NOTE_BYTES_MAX,
+    BOTTLENECKS_PER_BROKER_MAX,
+    HOLDINGS_AT_ONCE_MAX,
+    SEATS_PER_DOMAIN_MAX,
+)
 from causeway.errors import ConfigError
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.names import check_name, check_seat
@@ -35,13 +42,7 @@ TRIP_MAX: Duration = 3600 * SECOND
 
 def agent_fault(head: Message) -> str | None:
     """Of what agents and landmarks say; None also for messages about anything else."""
-    rule = _RULES.get(type(head))
-    if rule is None:
-        return None
-    try:
-        return rule(head)
-    except ConfigError as error:
-        return str(error)
+    return fault_by(_RULES, head)
 
 
 def card_fault(card: AgentCard) -> str | None:
@@ -192,7 +193,26 @@ def _distances(head: Distances) -> str | None:
     return fault or next(filter(None, faults), None)
 
 
-_RULES: dict[type[Any], Callable[[Any], str | None]] = {
+def _bottlenecks(head: Bottlenecks) -> str | None:
+    check_domain("domain", head.domain)
+    fault = _broker_fault("by", head.by) or _count_fault("found", head.found, BOTTLENECKS_PER_BROKER_MAX)
+    if fault is not None:
+        return fault
+    for one in head.found:
+        check_name("found.about", one.about)
+        fault = (
+            _number_fault("found.kind", one.kind, min(BottleneckKind), max(BottleneckKind))
+            or _number_fault("found.lasting", one.lasting, 0, ID_MAX)
+            or _number_fault(
+                "found.note (bytes)", len(one.note.encode("utf-8", "surrogatepass")), 0, BOTTLENECK_NOTE_BYTES_MAX
+            )
+        )
+        if fault is not None:
+            return fault
+    return None
+
+
+_RULES: Rules = {
     Announce: _announce,
     DomainDirectory: _directory,
     LinkReport: _link_report,
@@ -201,4 +221,5 @@ _RULES: dict[type[Any], Callable[[Any], str | None]] = {
     Distances: _distances,
     ItemRates: _rates,
     ItemPolicy: _policy,
+    Bottlenecks: _bottlenecks,
 }

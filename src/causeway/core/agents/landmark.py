@@ -15,6 +15,7 @@ import msgspec
 
 from causeway.config import BrokerConfig
 from causeway.core.agents import choosing, rows
+from causeway.core.agents.bottlenecks import BottlenecksKnown
 from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
@@ -26,6 +27,8 @@ from causeway.core.machine import Turn
 from causeway.core.messages import (
     AgentCard,
     Announce,
+    BottleneckKind,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Holdings,
@@ -41,7 +44,7 @@ from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import BrokerId, Duration, Instant, Key
+from causeway.types import SECOND, BrokerId, Duration, Instant, Key
 
 NOTABLE_PERCENT: Final = 10
 """By so much a measured figure must have changed to be written down again."""
@@ -58,14 +61,16 @@ class Landmark:
         self._tracer = AgentTracer(config.name, domain)
         self.failures = AgentFailures(links.me.id)
         self.holdings = HoldingsKnown()
+        self.bottlenecks = BottlenecksKnown()
         self.placer = Placer(config.rates_every)
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
         """As decided; what is not on all copies yet may be lost again, and is told nobody."""
-        self._told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
-        self._policy: tuple[int, PlannedItems] | None = None
-        """Who should hold which item, as everybody may know."""
+        self.told = DomainDirectory(domain, 0, 0, links.me.id, (), ())
+        """What everybody may know."""
+        self.policy: tuple[int, PlannedItems] | None = None
+        """Who should hold which item, as everybody may know, with its version."""
         self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
         """Operations on their way to the copies, and the directory and the policy that each makes."""
 
@@ -75,7 +80,7 @@ class Landmark:
         self.term = event.config.epoch
         self.roll = rows.read(event.rows)
         self._pending.clear()
-        self._told, self._policy = self._directory(), self._decided_policy()
+        self.told, self.policy = self._directory(), self._decided_policy()
         self.placer.start(turn.now)
         me = self._links.me
         for broker, card in self.roll.agents.items():
@@ -91,48 +96,38 @@ class Landmark:
         """A decision is on all copies: everybody may know."""
         decided = self._pending.pop(ticket, None)
         if decided is not None:
-            was, (self._told, self._policy) = self._policy, decided
+            was, (self.told, self.policy) = self.policy, decided
             self._push(turn)
-            if self._policy is not was:
+            if self.policy is not was:
                 self._push_policy(turn)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
-        for card in self._told.agents:
+        for card in self.told.agents:
             if not self.failures.has_failed(card.peer.id):
                 self._tell(turn, card)
 
     def _tell(self, turn: Turn, card: AgentCard) -> None:
         if card.peer.id != self._links.me.id:
-            self._links.send(turn, card.peer.id, self._told)
+            self._links.send(turn, card.peer.id, self.told)
 
     def _push_policy(self, turn: Turn) -> None:
-        for card in self._told.agents:
+        for card in self.told.agents:
             if not self.failures.has_failed(card.peer.id):
                 self._tell_policy(turn, card)
 
     def _tell_policy(self, turn: Turn, card: AgentCard) -> None:
-        if self._policy is not None and card.peer.id != self._links.me.id:
-            version, plan = self._policy
+        if self.policy is not None and card.peer.id != self._links.me.id:
+            version, plan = self.policy
             head = ItemPolicy(self.domain, self.term, version, self._links.me.id)
             self._links.send(turn, card.peer.id, head, msgspec.msgpack.encode(plan))
-
-    @property
-    def policy(self) -> tuple[int, PlannedItems] | None:
-        """What everybody may know of the items, with its version."""
-        return self._policy
 
     def _decided_policy(self) -> tuple[int, PlannedItems] | None:
         roll = self.roll
         if roll.policy is None:
             return None
-        was = self._policy
+        was = self.policy
         return was if was is not None and was[0] == roll.policy_version else (roll.policy_version, roll.policy)
-
-    @property
-    def told(self) -> DomainDirectory:
-        """What everybody may know: for our own agent."""
-        return self._told
 
     def _directory(self) -> DomainDirectory:
         roll = self.roll
@@ -175,6 +170,9 @@ class Landmark:
                 for about, trip in head.trips:
                     if head.by in self.roll.agents and about in self.roll.agents:
                         self._trips[head.by, about] = trip
+            case Bottlenecks():
+                if head.by in self.roll.agents:
+                    self.bottlenecks.report(head, turn.now)
         self.reconsider(turn)
 
     def _note_link(self, turn: Turn, by: BrokerId, about: BrokerId) -> None:
@@ -200,9 +198,9 @@ class Landmark:
             writes.append(self._seat(position, card.peer.name, card))
         if writes:
             self._write(turn, writes)
-        elif head.version < self._told.version:
+        elif head.version < self.told.version:
             self._tell(turn, card)
-        if self._policy is not None and head.policy < self._policy[0]:
+        if self.policy is not None and head.policy < self.policy[0]:
             self._tell_policy(turn, card)
 
     def _make_room(self, turn: Turn) -> bool:
@@ -325,6 +323,17 @@ class Landmark:
             "groups": self.holdings.count,
             "lost": self.holdings.lost(failed),
             "load": self.placer.statistics(self.roll, self.holdings),
+            "bottlenecks": [
+                {
+                    "about": one.about,
+                    "broker": names[by],
+                    "kind": BottleneckKind(one.kind).name.lower(),
+                    "note": one.note,
+                    "seconds": one.lasting // SECOND,
+                }
+                for by, one in self.bottlenecks.known(now)
+                if by in names
+            ],
         }
 
 

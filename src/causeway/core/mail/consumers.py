@@ -6,7 +6,7 @@ Must not know: what a message is, beyond a key and a count.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from causeway.errors import Code
@@ -74,6 +74,10 @@ class Consumers:
     def names(self) -> list[tuple[int, int]]:
         """(conn, consumer) of all, in the order they attached."""
         return list(self._all)
+
+    def all(self) -> Iterable[Consumer]:
+        """Every one, in the order they attached."""
+        return self._all.values()
 
     def find(self, conn: int, consumer: int) -> Consumer | None:
         """The consumer, if it is attached."""

@@ -33,6 +33,7 @@ from causeway.core.messages import (
     AskDomains,
     AskInterest,
     AskMark,
+    AskPlaced,
     AskSeat,
     Attach,
     Bind,
@@ -211,6 +212,8 @@ class Desk:
                 self._counter.request(turn, event, head.mailbox)
             case AskSeat() | JoinDomain():
                 self._causal.ask(turn, event)
+            case AskPlaced():
+                self._topics.place(turn, conn, head)
             case _:
                 detail = f"{type(head).__name__} is not something a client says"
                 self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
@@ -326,8 +329,6 @@ class Desk:
                 config = self._groups.config(head.group)
                 if config is not None and config.owner == event.peer.id and not head.epoch:
                     self._groups.forget(head.group)
-            case _:
-                pass
 
     def on_ways_changed(self, turn: Turn) -> None:
         """A broker died: other ways may be needed, and some mailboxes may have lost too many copies."""

@@ -25,7 +25,7 @@ from causeway.core.mail.answers import (
 )
 from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
 from causeway.core.mail.browser import Browser
-from causeway.core.mail.census import statistics_of
+from causeway.core.mail.census import figures_of, statistics_of
 from causeway.core.mail.consumers import ANYTHING, Consumers, Terms
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
@@ -38,6 +38,7 @@ from causeway.core.mail.selection import Selection, Sight
 from causeway.core.mail.sweeper import Sweeper
 from causeway.core.mail.tally import Tally
 from causeway.core.messages import Deliver, Deposit
+from causeway.core.ports import Figures
 from causeway.limits import STARVED_WINDOWS_MAX
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
@@ -383,6 +384,10 @@ class Mailbox:
             and not contents.backlog.is_open
             and not len(self._participant)
         )
+
+    def figures(self, clogged: Callable[[int], bool]) -> Figures:
+        """How much is in the way."""
+        return figures_of(self.name, self._contents, self._intake, self.audience, clogged)
 
     def statistics(self) -> Statistics:
         """How much there is."""

@@ -59,7 +59,7 @@ class Outbox:
         self._courier = courier
         self._streams: dict[StreamId, Stream] = {}
         self._by_conn: dict[int, dict[StreamId, None]] = {}
-        self._bytes: dict[int, int] = {}
+        self.bytes: dict[int, int] = {}
         self._forwards: dict[tuple[str, str], dict[StreamId, None]] = {}
         """What items forward, by item and subscription."""
         self._paused: dict[int, None] = {}
@@ -128,7 +128,7 @@ class Outbox:
         if head.causal is not None and head.causal.ttl:
             copy.fades = turn.now + head.causal.ttl
         cost = len(body) + ITEM_OVERHEAD_BYTES
-        held = self._bytes[conn] = self._bytes.get(conn, 0) + cost
+        held = self.bytes[conn] = self.bytes.get(conn, 0) + cost
         if conn == BURIED:
             self._burials[head.source] = self._burials.get(head.source, 0) + cost
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn > 0 and conn not in self._paused:
@@ -153,7 +153,7 @@ class Outbox:
     def can_bury(self, mailbox: str) -> bool:
         """Whether there is room for dead letters of this mailbox; one batch may go beyond the bounds."""
         mine = self._burials.get(mailbox, 0)
-        return mine < BURIALS_PER_MAILBOX_BYTES_MAX and self._bytes.get(BURIED, 0) < BURIALS_BYTES_MAX
+        return mine < BURIALS_PER_MAILBOX_BYTES_MAX and self.bytes.get(BURIED, 0) < BURIALS_BYTES_MAX
 
     def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
         """A batch of this broker itself: dead letters, if `can_bury`."""
@@ -185,7 +185,7 @@ class Outbox:
             stream = self._streams.get(key)
             if stream is not None and stream.conn == conn:
                 self._drop(turn, key, stream)
-        self._bytes.pop(conn, None)
+        self.bytes.pop(conn, None)
         self._paused.pop(conn, None)
 
     # From owners -----------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ class Outbox:
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
         cost = len(copy.body) + ITEM_OVERHEAD_BYTES
-        held = self._bytes[conn] = self._bytes.get(conn, 0) - cost
+        held = self.bytes[conn] = self.bytes.get(conn, 0) - cost
         if conn == BURIED:
             self.burials_ended = True
             left = self._burials.pop(copy.head.source, 0) - cost
@@ -396,5 +396,5 @@ class Outbox:
         return {
             "streams": len(self._streams),
             "batches": sum(len(s.sent) + len(s.queue) for s in self._streams.values()),
-            "bytes": sum(self._bytes.values()),
+            "bytes": sum(self.bytes.values()),
         }

@@ -5,9 +5,8 @@ Owns: the rules, as `faults` does for mail. Must not know: who asks, and what is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from causeway.core.messages import (
     AskDomains,
@@ -21,6 +20,7 @@ from causeway.core.messages import (
     SeatTaken,
     TakeSeat,
 )
+from causeway.core.messages.soundness import Rules, fault_by
 from causeway.domains import check_domain
 from causeway.domains.limits import DOMAINS_PER_SEAT_MAX, SEATS_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import ConfigError
@@ -54,13 +54,7 @@ def seat_fault(field: str, group: str) -> str | None:
 
 def seating_fault(head: Message) -> str | None:
     """Of what brokers say about the map of domains and to seats; None also for messages about anything else."""
-    rule = _RULES.get(type(head))
-    if rule is None:
-        return None
-    try:
-        return rule(head)
-    except ConfigError as error:
-        return str(error)
+    return fault_by(_RULES, head)
 
 
 def stamp_fault(stamp: Sequence[int]) -> str | None:
@@ -141,7 +135,7 @@ def _relayed(head: Relayed) -> str | None:
     return None if len(head.to) == KEY_BYTES else f"to: has {len(head.to)} bytes; must be {KEY_BYTES}"
 
 
-_RULES: dict[type, Callable[[Any], str | None]] = {
+_RULES: Rules = {
     TakeSeat: _take_seat,
     SeatTaken: _seat_taken,
     AskDomains: lambda head: _number_fault("version", head.version),

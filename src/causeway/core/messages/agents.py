@@ -6,6 +6,8 @@ agents say is posted to that group, so it finds whoever is landmark now; what th
 
 from __future__ import annotations
 
+import enum
+
 import msgspec
 
 from causeway.types import BrokerId, Duration, Key, Peer
@@ -106,6 +108,41 @@ class Distances(msgspec.Struct, frozen=True, array_like=True, tag=145):
     trips: tuple[tuple[BrokerId, Duration], ...]
 
 
+class BottleneckKind(enum.IntEnum):
+    """What falls behind."""
+
+    QUEUE = 1
+    """More comes than goes, or it is full."""
+    LATENCY = 2
+    """Operations take long to be on all copies."""
+    CONSUMER = 3
+    """A consumer holds all that it may for long, and more waits."""
+
+
+class Bottleneck(msgspec.Struct, frozen=True, array_like=True):
+    """One thing that falls behind at one broker."""
+
+    about: str
+    """A mailbox (a subscription's or an item's too), or the broker itself."""
+    kind: int
+    """BottleneckKind."""
+    note: str
+    """The figures, for people."""
+    lasting: Duration
+    """Since it was found, by the clock of its finder."""
+
+
+class Bottlenecks(msgspec.Struct, frozen=True, array_like=True, tag=148):
+    """An agent to its landmark: all that falls behind at my broker; nothing else does any more.
+
+    Told when it changes, and repeated while there is any: what is not repeated is forgotten.
+    """
+
+    domain: str
+    by: BrokerId
+    found: tuple[Bottleneck, ...]
+
+
 class ItemRates(msgspec.Struct, frozen=True, array_like=True, tag=146):
     """An agent to its landmark: what was published to the items it owns."""
 
@@ -129,5 +166,5 @@ class ItemPolicy(msgspec.Struct, frozen=True, array_like=True, tag=147):
 
 AgentMessage = DomainDirectory | Measure | ItemPolicy
 """From the landmark to a broker."""
-ToLandmark = Announce | LinkReport | Holdings | Distances | ItemRates
+ToLandmark = Announce | LinkReport | Holdings | Distances | ItemRates | Bottlenecks
 """Posted to the domain's group."""

@@ -6,7 +6,7 @@ written to rows without overflowing anything, and names every broker and every g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from causeway.core.messages.groups import (
@@ -45,6 +45,20 @@ from causeway.limits import (
 from causeway.names import check_name
 from causeway.store.base import Put, Row, Write
 from causeway.types import KEY_BYTES, Key, Peer, key_of
+
+Rules = Mapping[type, Callable[[Any], str | None]]
+"""What may be wrong with each kind of message; a rule may also raise ConfigError."""
+
+
+def fault_by(rules: Rules, head: Any) -> str | None:
+    """What is wrong with a message by the rule for its kind; None also for kinds without one."""
+    rule = rules.get(type(head))
+    if rule is None:
+        return None
+    try:
+        return rule(head)
+    except ConfigError as error:
+        return str(error)
 
 
 def group_fault(head: Any) -> str | None:

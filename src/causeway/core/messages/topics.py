@@ -9,7 +9,7 @@ import msgspec
 
 from causeway.names import HISTORY_PREFIX, SHARED_PREFIX
 from causeway.topics import critical_part
-from causeway.types import Duration, Instant, Span
+from causeway.types import Duration, Instant, Peer, Span
 
 
 class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -151,5 +151,29 @@ class MailboxEnded(msgspec.Struct, frozen=True, array_like=True, tag=106):
     """False when there was nothing to end."""
 
 
-TopicMessage = Register | Registered | AskInterest | Summary | SummaryHeld | EndMailbox | MailboxEnded
+class ItemPlaced(msgspec.Struct, frozen=True, array_like=True, tag=107):
+    """A broker to its client: who holds an item. Said when the client first uses it, and again when that changes."""
+
+    item: str
+    epoch: int
+    """Rises with every change: the highest one counts, whoever says it."""
+    owner: Peer
+    mirror: Peer | None = None
+    """The copy that takes over first."""
+    domain: str = ""
+    """Of the owner, as far as this broker knows."""
+    token: int = 0
+    """Of the question, if there was one."""
+
+
+class AskPlaced(msgspec.Struct, frozen=True, array_like=True, tag=108):
+    """A client: who holds this item? From now on it is told of changes too."""
+
+    item: str
+    token: int
+
+
+TopicMessage = (
+    Register | Registered | AskInterest | Summary | SummaryHeld | EndMailbox | MailboxEnded | ItemPlaced | AskPlaced
+)
 """About topics, whoever says it."""

@@ -5,7 +5,7 @@ Owns: which of the three a message is for. Must not know: mail beyond the office
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -15,6 +15,7 @@ from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
     Accepted,
     AskInterest,
+    AskPlaced,
     Attach,
     Deposit,
     EndMailbox,
@@ -28,10 +29,15 @@ from causeway.core.messages import (
 from causeway.core.ports import Clients, Groups
 from causeway.core.topics.items import Items
 from causeway.core.topics.leases import Leases
+from causeway.core.topics.places import places_of
 from causeway.core.topics.publishing import Publishing
+from causeway.core.topics.signposts import Signposts
 from causeway.core.topics.subscriptions import Subscriptions
+from causeway.errors import Code
+from causeway.limits import NAME_BYTES_MAX
 from causeway.store.base import Row
-from causeway.types import Instant, Key, key_of
+from causeway.topics import is_item
+from causeway.types import BrokerId, Instant, Key, key_of
 
 
 class BrokerTopics:
@@ -48,7 +54,12 @@ class BrokerTopics:
         self._items = Items(office, outbox, groups, courier, self._leases)
         self._publishing = Publishing(office.me, config.name, outbox, courier, alarm=alarm)
         self._subscriptions = Subscriptions(config, office, groups, courier, serve=self.serve, alarm=alarm)
-        self._timed = (self._leases, self._publishing, self._subscriptions)
+        self._signposts = Signposts(office.me, groups, courier, alarm=alarm)
+        self._timed = (self._leases, self._publishing, self._subscriptions, self._signposts)
+
+    def name_domains(self, domain_of: Callable[[BrokerId], str]) -> None:
+        """Who knows in which domain a broker is."""
+        self._signposts.domain_of = domain_of
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, group: Key, rows: Sequence[Row]) -> None:
@@ -64,6 +75,7 @@ class BrokerTopics:
 
     # Messages --------------------------------------------------------------------------------------------------
     def publish(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
+        self._signposts.follow(turn, conn, head.dest)
         self._publishing.publish(turn, conn, head, body)
 
     def hand_out(self, turn: Turn, group: Key) -> None:
@@ -84,6 +96,7 @@ class BrokerTopics:
                 self._subscriptions.on_registered(turn, head)
             case Summary():
                 self._publishing.on_summary(turn, head)
+                self._signposts.heard(turn, head.item, head.epoch)
             case Accepted():
                 self._items.on_accepted(turn, head)
             case Rejected():
@@ -95,6 +108,8 @@ class BrokerTopics:
     def subscribe(self, turn: Turn, conn: int, client: tuple[str, int], head: Attach) -> None:
         if self._office.refuses(turn, conn, client, head):
             return  # before what it wants changes anything for those who are there
+        for item in places_of(head.mailbox, head.interest) if head.interest is not None else ():
+            self._signposts.follow(turn, conn, item)
         if self._subscriptions.attach(turn, conn, head):
             self.serve(turn, conn, head)
 
@@ -116,7 +131,15 @@ class BrokerTopics:
     def overflow(self, turn: Turn, group: Key) -> None:
         self._subscriptions.overflow(turn, group)
 
+    def place(self, turn: Turn, conn: int, head: AskPlaced) -> None:
+        if is_item(head.item):
+            self._signposts.ask(turn, conn, head)
+        else:
+            detail = f"item={head.item[:NAME_BYTES_MAX]!r}: must be the item of a topic"
+            self._clients.refuse(turn, conn, Code.BAD_FIELD, detail)
+
     def on_client_gone(self, conn: int, identity: tuple[str, int] | None) -> None:
+        self._signposts.on_client_gone(conn)
         self._publishing.on_client_gone(conn, identity)
 
     # Time ------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from causeway.core.machine import Turn
 from causeway.core.messages import AgentCard
+from causeway.core.ports import Figures
 from causeway.types import BrokerId, Duration, Peer, key_of
 from tests.unit.core.mail.neighbours import ME, FakeLinks
 
@@ -46,3 +47,13 @@ class DomainLinks(FakeLinks):
 
     def hold_seats(self, turn: Turn, seats: tuple[str, ...]) -> None:
         self.seats = seats
+
+
+class FakeGauge:
+    """Reads what a test says."""
+
+    def __init__(self) -> None:
+        self.figures: list[Figures] = []
+
+    def read(self, turn: Turn) -> list[Figures]:
+        return self.figures

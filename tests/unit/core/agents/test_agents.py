@@ -29,7 +29,7 @@ from causeway.limits import SEATS_HELD_MAX
 from causeway.names import agents_name
 from causeway.topics import ALL_ITEMS
 from causeway.types import MILLISECOND, SECOND, Key, key_of
-from tests.unit.core.agents.domain import DomainLinks, card_of, id_of, peer_of
+from tests.unit.core.agents.domain import DomainLinks, FakeGauge, card_of, id_of, peer_of
 from tests.unit.core.mail.neighbours import ME, OTHER, FakeCourier, FakeGroups, config_of
 
 D = key_of(agents_name("d"))
@@ -44,7 +44,8 @@ class Plane:
         self.alarm = Alarm()
         settings = BrokerConfig(name="b1", domains=domains or ("d",), **config)
         self.agents = BrokerAgents(settings, self.links, self.groups, rng=random.Random(1), alarm=self.alarm)
-        self.agents.open(self.courier, dict[str, int]().items)
+        self.gauge = FakeGauge()
+        self.agents.open(self.courier, dict[str, int]().items, self.gauge)
 
     @property
     def turn(self) -> Turn:
@@ -259,7 +260,7 @@ def test_broker_without_domains_has_no_agent() -> None:
     plane.agents = BrokerAgents(
         BrokerConfig(name="b1"), plane.links, plane.groups, rng=random.Random(1), alarm=plane.alarm
     )
-    plane.agents.open(plane.courier, dict[str, int]().items)
+    plane.agents.open(plane.courier, dict[str, int]().items, plane.gauge)
     plane.agents.on_joined(plane.turn)
     plane.directory(seats={"b1": "b2"})
     assert (plane.agents.next_deadline(), plane.agents.statistics(0), plane.links.seats) == (None, [], None)

@@ -10,6 +10,8 @@ import pytest
 from causeway.core.agents.faults import FITNESS_MAX, TRIP_MAX, agent_fault
 from causeway.core.messages import (
     Announce,
+    Bottleneck,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Hail,
@@ -20,7 +22,13 @@ from causeway.core.messages import (
     Message,
     SeatHolder,
 )
-from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, HOLDINGS_AT_ONCE_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.domains.limits import (
+    AGENTS_PER_DOMAIN_MAX,
+    BOTTLENECK_NOTE_BYTES_MAX,
+    BOTTLENECKS_PER_BROKER_MAX,
+    HOLDINGS_AT_ONCE_MAX,
+    SEATS_PER_DOMAIN_MAX,
+)
 from causeway.limits import CAPABILITY_MAX, CAPACITY_MAX, EPOCH_MAX, GROUP_MEMBERS_MAX, ID_MAX
 from causeway.types import Key, key_of
 from tests.unit.core.agents.domain import card_of, id_of
@@ -30,6 +38,7 @@ SHORT = Key(b"short")
 CARD = card_of("b2")
 HELD = Holding(key_of("box"), "box", 1, B2, (B2,))
 SEAT = SeatHolder("b2", B2, 0)
+SLOW = Bottleneck("box", 3, "'app' holds 10 messages", 5)
 
 SOUND: dict[str, Any] = {
     "announce": Announce("d", CARD, 0),
@@ -38,6 +47,7 @@ SOUND: dict[str, Any] = {
     "holdings": Holdings("d", B2, 1, (HELD,)),
     "measure": Measure("d", (B2,)),
     "distances": Distances("d", B2, ((id_of("b3"), 5),)),
+    "bottlenecks": Bottlenecks("d", B2, (SLOW,)),
 }
 
 
@@ -64,6 +74,10 @@ def card(**changes: object) -> Announce:
 
 def holding(**changes: object) -> Holdings:
     return Holdings("d", B2, 1, (HELD, msgspec.structs.replace(HELD, **changes)))
+
+
+def slow(**changes: object) -> Bottlenecks:
+    return Bottlenecks("d", B2, (SLOW, msgspec.structs.replace(SLOW, **changes)))
 
 
 def directory(**changes: object) -> DomainDirectory:
@@ -101,6 +115,13 @@ ABSURD: dict[str, Message] = {
     "trips": Distances("d", B2, ((SHORT, 1),)),
     "trips negative": Distances("d", B2, ((B2, -1),)),
     "trips huge": Distances("d", B2, ((B2, TRIP_MAX + 1),)),
+    "by bottlenecks": Bottlenecks("d", SHORT, ()),
+    "found": Bottlenecks("d", B2, (SLOW,) * (BOTTLENECKS_PER_BROKER_MAX + 1)),
+    "found.about": slow(about="x\n"),
+    "found.kind": slow(kind=4),
+    "found.kind none": slow(kind=0),
+    "found.note": slow(note="x" * (BOTTLENECK_NOTE_BYTES_MAX + 1)),
+    "found.lasting": slow(lasting=-1),
     "trips more": Distances("d", B2, ((B2, 1),) * (AGENTS_PER_DOMAIN_MAX + 1)),
 }
 

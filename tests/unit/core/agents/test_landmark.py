@@ -15,6 +15,9 @@ from causeway.core.machine import Turn
 from causeway.core.messages import (
     AgentCard,
     Announce,
+    Bottleneck,
+    BottleneckKind,
+    Bottlenecks,
     Distances,
     DomainDirectory,
     Holding,
@@ -406,6 +409,18 @@ def test_groups_all_of_whose_holders_failed_are_named() -> None:
     assert (known["failed"], known["flapping"], known["groups"], known["lost"]) == (["b4"], [], 1, [])
     hill.fail("b3")
     assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
+
+
+def test_bottlenecks_are_shown_with_their_brokers_while_they_last_and_only_of_agents() -> None:
+    hill = domain()
+    slow = Bottleneck("box", BottleneckKind.CONSUMER, "'app' holds 10 messages", 7 * SECOND)
+    hill.hears(Bottlenecks("d", id_of("b3"), (slow,)))
+    hill.hears(Bottlenecks("d", id_of("stranger"), (slow,)))
+    hill.now += 2 * SECOND
+    line = {"about": "box", "broker": "b3", "kind": "consumer", "note": "'app' holds 10 messages", "seconds": 9}
+    assert hill.landmark.statistics(hill.now)["bottlenecks"] == [line]
+    hill.hears(Bottlenecks("d", id_of("b3"), ()))
+    assert hill.landmark.statistics(hill.now)["bottlenecks"] == []
 
 
 # Items -----------------------------------------------------------------------------------------------------------
