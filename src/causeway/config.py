@@ -18,6 +18,7 @@ from causeway.limits import (
     MAILBOX_VOLATILE_BYTES_MAX,
     MAILBOX_WINDOW_BYTES,
     MAILBOXES_MAX,
+    WITNESSES_MAX,
 )
 from causeway.names import check_name, check_seat
 from causeway.probes.needs import DEFAULT_PROBES, read_needs
@@ -58,6 +59,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """K: members of a mailbox's replica group, its owner included."""
     root_copies: int = 5
     """Members of the group that holds the directory."""
+    witnesses: int = 4
+    """Brokers beside the copies of a mailbox that vote on who is in charge of it, if there are so many: with four, any
+    three brokers may fail at once as long as a copy is left."""
     heartbeat: Duration = 250 * MILLISECOND
     """How often a broker gives other brokers a sign of life."""
     silence: Duration = 1500 * MILLISECOND
@@ -109,6 +113,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("durability", self.durability, "must be 'disk' or 'memory'")
         if not 1 <= self.copies <= 7:
             raise ConfigError("copies", self.copies, "must lie in 1..7")
+        if not 0 <= self.witnesses <= WITNESSES_MAX:
+            raise ConfigError("witnesses", self.witnesses, f"must lie in 0..{WITNESSES_MAX}")
         if not 1 <= self.root_copies <= 9:
             raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
         for name in ("heartbeat", "silence", "retry", "migrate_after", "rates_every"):

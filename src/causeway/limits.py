@@ -248,6 +248,9 @@ EPOCH_MAX: Final = 1 << 62
 GROUP_MEMBERS_MAX: Final = 32
 """Brokers in one configuration: twice as many as a group ever has, and they fit a frame's head."""
 
+WITNESSES_MAX: Final = 8
+"""Brokers beside the copies that vote on who is in charge; with them a configuration stays well below its bound."""
+
 ROW_KEY_BYTES_MAX: Final = 512
 """A row's key holds a name and some numbers."""
 

@@ -47,6 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     # The product's settings
     copies: int = 3
     root_copies: int = 5
+    witnesses: int = 0
     durability: str = "disk"
     heartbeat: Duration = 250 * MILLISECOND
     silence: Duration = 1500 * MILLISECOND
@@ -138,6 +139,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             durability=self.durability,
             copies=self.copies,
             root_copies=self.root_copies,
+            witnesses=self.witnesses,
             heartbeat=self.heartbeat,
             silence=self.silence,
             retry=self.retry,
@@ -232,6 +234,7 @@ RANGES: dict[str, Draw] = {
     "brokers": among(1, 2, 3, 3, 4, 5, 5, 5, 6, 7, 9),
     "copies": among(1, 2, 3, 3, 3, 3, 3, 5),
     "root_copies": among(1, 3, 3, 5, 5, 5),
+    "witnesses": among(0, 2, 4, 4),
     "durability": among("disk", "disk", "disk", "disk", "memory"),
     "heartbeat": spread(100, 600, MILLISECOND),
     "silence": spread(500, 3000, MILLISECOND),

@@ -18,6 +18,7 @@ import msgspec
 from causeway.core.events import OwnershipGained
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group, member_of
+from causeway.core.groups.witnesses import witnesses_of
 from causeway.core.machine import Turn
 from causeway.core.messages import Chosen, Config, Enter, Entered, Leave, Member, Message, Outdated, Resolve, Resolved
 from causeway.core.messages.soundness import config_fault
@@ -132,7 +133,9 @@ class Directory:
         r.deadlines.set(("resolve", key), turn.now + wait)
         target = self._target(question.tries)
         if target is not None:
-            r.send(turn, target, Resolve(key, question.name, question.candidates, question.existing))
+            members = [Member(p, p.store) for p in question.candidates]
+            witnesses = tuple(m.peer for m in witnesses_of(r, key, members, None))
+            r.send(turn, target, Resolve(key, question.name, question.candidates, question.existing, witnesses))
         if question.tries > 4:
             self.answers.append((key, None, Code.NO_DIRECTORY))
 
@@ -291,7 +294,9 @@ class Directory:
         seq = self._root.position(ROOT)
         epoch = (seq + 1) * EPOCHS_PER_BIRTH
         members = tuple(Member(p, p.store) for p in able)
-        config = Config(head.name, epoch, members[0].peer.id, members, (), epoch)
+        held = {p.id for p in able}
+        beside = tuple(Member(p, p.store) for p in head.witnesses if p.id not in held and p.id not in self._r.parting)
+        config = Config(head.name, epoch, members[0].peer.id, members, (), epoch, beside)
         self._enter(turn, head.group, config, (peer.id, Resolved(head.group, config)))
 
     def _was_born_with(self, turn: Turn, peer: Peer) -> bool:

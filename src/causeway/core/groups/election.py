@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.groups.registry import Registry
-from causeway.core.groups.state import Attempt, Group, is_quorum, majority, plan_next
+from causeway.core.groups.state import Attempt, Group, is_quorum, majority, plan_next, voters
+from causeway.core.groups.witnesses import witnesses_of
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Accept,
@@ -41,8 +42,8 @@ class Election:
         group.attempt = Attempt((number, r.me.id))
         r.deadlines.cancel(("grace", group.key))
         r.deadlines.set(("attempt", group.key), turn.now + r.settings.retry * 2 + r.rng.randrange(r.settings.retry))
-        for member in group.config.members:
-            r.send(turn, member.peer.id, Prepare(group.key, group.config, group.attempt.ballot))
+        for voter in voters(group.config):
+            r.send(turn, voter.peer.id, Prepare(group.key, group.config, group.attempt.ballot))
 
     def give_up(self, turn: Turn, group: Group) -> None:
         """The attempt took too long; whoever still wants a change tries again with a higher ballot."""
@@ -53,7 +54,7 @@ class Election:
         group = self._r.groups.get(head.group)
         if group is None or group.attempt is None or head.ballot != group.attempt.ballot:
             return
-        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None or group.member(peer.id) is None:
+        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None or not group.votes(peer.id):
             return
         group.attempt.promises[peer.id] = head
         self._maybe_accept(turn, group)
@@ -82,10 +83,12 @@ class Election:
             # Somebody may have chosen this already: the same value must be chosen again, whoever wished for what.
             attempt.next = bound[max(bound)]
         else:
-            attempt.next = plan_next(group, r.wanted(group), r.me.id, r.suspected)
+            plan = plan_next(group, r.wanted(group), r.me.id, r.suspected)
+            witnesses = witnesses_of(r, group.key, plan.members, group.config, attempt.promises)
+            attempt.next = msgspec.structs.replace(plan, witnesses=witnesses)
         assert attempt.next is not None
-        for member in group.config.members:
-            r.send(turn, member.peer.id, Accept(group.key, attempt.ballot, attempt.next))
+        for voter in voters(group.config):
+            r.send(turn, voter.peer.id, Accept(group.key, attempt.ballot, attempt.next))
 
     def on_adopted(self, turn: Turn, peer: Peer, head: Adopted) -> None:
         r = self._r
@@ -93,13 +96,14 @@ class Election:
         if group is None or group.attempt is None or head.ballot != group.attempt.ballot:
             return
         attempt = group.attempt
-        if attempt.next is None or head.epoch != attempt.next.epoch or group.member(peer.id) is None:
+        if attempt.next is None or head.epoch != attempt.next.epoch or not group.votes(peer.id):
             return
         attempt.adopted[peer.id] = None
         if len(attempt.adopted) < majority(group.config):
             return
         chosen = Chosen(group.key, attempt.next)
-        told = {m.peer.id: None for m in (*group.config.members, *attempt.next.members)}
+        voted = [m for m in group.config.witnesses if m.peer.id in attempt.promises or m.peer.id in attempt.adopted]
+        told = {m.peer.id: None for m in (*group.config.members, *attempt.next.members, *voted)}
         group.attempt = None
         r.deadlines.cancel(("attempt", group.key))
         r.deadlines.cancel(("grace", group.key))

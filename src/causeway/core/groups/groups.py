@@ -21,7 +21,8 @@ from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, Tenure, described, is_quorum, member_of, shortage
+from causeway.core.groups.state import Group, Tenure, described, is_quorum, member_of, shortage, voters
+from causeway.core.groups.witnesses import Witnesses
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Accept,
@@ -65,6 +66,7 @@ class Groups:
         self._replication = Replication(self._r)
         self._membership = Membership(self._r, self._replication)
         self._election = Election(self._r)
+        self._witnesses = Witnesses(self._r)
         self._loading = Loading(self._r)
         self.directory = Directory(self._r, self)
         self._policy = Policy(self._r, self._election, self._replication, self._loading, self.directory)
@@ -102,9 +104,8 @@ class Groups:
         config = self._r.config_of(group)
         if config is None or not config.members:
             return None  # never heard of, or ended: the directory lets it be born
-        known = self._r.groups.get(group)
-        gone = known.gone if known is not None else {}
-        reachable = [m.peer.id for m in config.members if m.peer.id not in self._r.suspected and m.peer.id not in gone]
+        gone = {**self._r.suspected, **(self._r.groups[group].gone if group in self._r.groups else {})}
+        reachable = [m.peer.id for m in voters(config) if m.peer.id not in gone]
         return None if is_quorum(config, reachable) else shortage(config, reachable)
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
@@ -193,14 +194,14 @@ class Groups:
         return [peer for peer in found.values() if peer.id != self._r.me.id]
 
     @property
-    def alone(self) -> bool:
-        """Whether every group is ours alone."""
+    def alone(self) -> bool:  # whether every group is ours alone
         return all(len(g.config.members) == 1 for g in self._r.groups.values())
 
     # Beginning -------------------------------------------------------------------------------------------------
     def start(self, turn: Turn, page: Page) -> None:
         """Take up the groups our store remembers; `page` holds all LOCAL rows."""
         recover(turn, self._r, page)
+        self._witnesses.recover(page.rows)
         self._settle(turn)
 
     def found(self, turn: Turn) -> None:
@@ -226,13 +227,15 @@ class Groups:
             case Chunked():
                 self._replication.on_chunked(turn, peer, head)
             case Prepare():
-                group = self._membership.admit(turn, peer, head)
-                if group is not None:
-                    self._election.on_prepare(turn, peer, head, group)
+                if not self._witnesses.on_prepare(turn, peer, head):
+                    group = self._membership.admit(turn, peer, head)
+                    if group is not None:
+                        self._election.on_prepare(turn, peer, head, group)
             case Promised():
                 self._election.on_promised(turn, peer, head)
             case Accept():
-                self._election.on_accept(turn, peer, head)
+                if not self._witnesses.on_accept(turn, peer, head):
+                    self._election.on_accept(turn, peer, head)
             case Adopted():
                 self._election.on_adopted(turn, peer, head)
             case Outbid():
@@ -240,6 +243,7 @@ class Groups:
             case Outdated():
                 self._membership.on_outdated(turn, peer, head)
             case Chosen():
+                self._witnesses.on_chosen(turn, head)
                 self._membership.on_chosen(turn, peer, head)
             case NotMember():
                 self._membership.on_not_member(turn, peer, head)

@@ -12,7 +12,8 @@ from causeway.core.groups.election import Election
 from causeway.core.groups.loading import Loading
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, is_quorum
+from causeway.core.groups.state import Group, is_quorum, voters
+from causeway.core.groups.witnesses import witnesses_of
 from causeway.core.machine import Turn
 from causeway.core.messages import Inquire
 
@@ -83,7 +84,10 @@ class Policy:
         if not wanted or not (self._r.ring.active or self._r.leaving or placed):
             return True
         present = {m.peer.id for m in group.config.members}
-        return present == {p.id for p in wanted} and (group.key == ROOT or group.config.owner == wanted[0].id)
+        if present != {p.id for p in wanted} or (group.key != ROOT and group.config.owner != wanted[0].id):
+            return False
+        living = [m.peer.id for m in group.config.witnesses if self._r.is_eligible(m.peer)]
+        return len(living) >= len(witnesses_of(self._r, group.key, group.config.members, group.config, living))
 
     def migrate(self, turn: Turn, group: Group) -> None:
         """The ring has wanted other members for long enough: bring newcomers in, then hand over."""
@@ -115,11 +119,8 @@ class Policy:
 
     def propose(self, turn: Turn, group: Group) -> None:
         """Begin an election, or (too few can be reached) stop accepting and try again later."""
-        reachable = [
-            m.peer.id
-            for m in group.config.members
-            if m.peer.id not in self._r.suspected and m.peer.id not in group.gone
-        ]
+        gone = {**self._r.suspected, **group.gone}
+        reachable = [m.peer.id for m in voters(group.config) if m.peer.id not in gone]
         if is_quorum(group.config, reachable):
             self._election.propose(turn, group)
         else:

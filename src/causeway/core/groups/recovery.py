@@ -1,7 +1,7 @@
 """Taking up groups from a broker's own rows after a restart. Owns: reading those rows back; nothing after that.
 
 Rows of LOCAL: "g" + key a group's Meta, "p" + key its position, "v" + key the token after a lost membership,
-"x" + key a group that went on without us, "y" + key a private mailbox that did.
+"x" + key a group that went on without us, "y" + key a private mailbox that did, "w" + key a vote of ours (Witnesses).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def recover(turn: Turn, r: Registry, page: Page) -> None:
     private = sorted(Key(key[1:]) for key in rows if key[:1] == b"y")
     r.left_private = dict.fromkeys(sorted(private, key=lambda key: r.left[key]))
     for key in page.corrupt:
-        if key[:1] in (b"g", b"p", b"v", b"x", b"y") and len(key) == 17:
+        if key[:1] in (b"g", b"p", b"v", b"w", b"x", b"y") and len(key) == 17:
             token = r.rng.getrandbits(62) + 1
             r.void[Key(key[1:])] = token
             writes: list[Write] = [void_row(Key(key[1:]), token)]

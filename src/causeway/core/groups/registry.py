@@ -14,7 +14,7 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.effects import Persist, Send
 from causeway.core.events import PeerMessage
-from causeway.core.groups.state import Group, Position, forget_rows, meta_row, position_row
+from causeway.core.groups.state import Group, Position, forget_rows, meta_row, position_row, voters
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
 from causeway.core.ports import Links, Ring
@@ -77,7 +77,7 @@ class Registry:
         later = known is None or (config.born, config.epoch) > (known.born, known.epoch)
         if later:
             self.learned[key] = config
-            for member in config.members:
+            for member in voters(config):
                 self.links.learn(member.peer)
             if len(self.learned) > GROUPS_LEARNED_MAX:
                 self.learned.popitem(last=False)
@@ -150,7 +150,7 @@ class Registry:
             stay.sort(key=lambda p: p.id != group.config.owner)  # if there are too many, the owner is not the one to go
         stay = list(filter(self.is_eligible, stay))
         wanted = {p.id: p for p in (stay[:count] if placed is None else stay)}
-        candidates = self._near(group.key, count)
+        candidates = self.near(group.key, count)
         if self.leaving and not any(map(self.is_eligible, candidates)):
             # They are gone as well: then whoever holds it already.
             candidates = [m.peer for m in group.config.members if m.peer.id not in group.gone]
@@ -164,10 +164,11 @@ class Registry:
         placed = self.placed(name)
         if placed == []:
             return None
-        wanted = {p.id: p for p in (*(placed or ()), *self._near(key, self.settings.copies)) if self.is_eligible(p)}
+        wanted = {p.id: p for p in (*(placed or ()), *self.near(key, self.settings.copies)) if self.is_eligible(p)}
         return tuple(wanted.values())[: self.settings.copies]
 
-    def _near(self, key: Key, count: int) -> list[Peer]:
+    def near(self, key: Key, count: int) -> list[Peer]:
+        """Brokers by their distance to a key; our heirs, when we are leaving."""
         if self.leaving:
             return sorted(self.heirs, key=lambda p: _distance(p.id, key))
         return self.ring.replica_group(key, count + 1)

@@ -124,6 +124,10 @@ class Group:
     def config(self) -> Config:
         return self.meta.config
 
+    def votes(self, broker: BrokerId) -> bool:
+        """Whether a broker has a say in what follows the current epoch."""
+        return member_in(voters(self.meta.config), broker) is not None
+
     def member(self, broker: BrokerId) -> Member | None:
         """The broker's membership in the current epoch."""
         return member_of(self.meta.config, broker)
@@ -131,29 +135,39 @@ class Group:
 
 def member_of(config: Config, broker: BrokerId) -> Member | None:
     """The broker's membership in a configuration."""
-    for member in config.members:
-        if member.peer.id == broker:
-            return member
-    return None
+    return member_in(config.members, broker)
+
+
+def member_in(members: Iterable[Member], broker: BrokerId) -> Member | None:
+    """A broker among members or witnesses."""
+    return next((member for member in members if member.peer.id == broker), None)
+
+
+def voters(config: Config) -> tuple[Member, ...]:
+    """Who decides what follows this epoch: members and witnesses."""
+    return config.members + config.witnesses
 
 
 def majority(config: Config) -> int:
-    """How many members must agree on what follows this epoch."""
-    return len(config.members) // 2 + 1
+    """How many of them must agree."""
+    return len(voters(config)) // 2 + 1
 
 
 def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
     """A majority, one of them with all rows: whatever was acknowledged is among them."""
     present = dict.fromkeys(brokers)
-    members = [m.peer.id for m in config.members if m.peer.id in present]
-    return len(members) >= majority(config) and any(b not in config.incomplete for b in members)
+    able = [m.peer.id for m in voters(config) if m.peer.id in present]
+    complete = [m.peer.id for m in config.members if m.peer.id in present and m.peer.id not in config.incomplete]
+    return len(able) >= majority(config) and bool(complete)
 
 
 def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
     """Why those who can be reached are too few, for people."""
-    missing = [m.peer.name for m in config.members if m.peer.id not in reachable]
+    missing = [m.peer.name for m in voters(config) if m.peer.id not in reachable]
+    copies = sum(m.peer.id in reachable for m in config.members)
+    voting = f", {len(reachable)} of {len(voters(config))} voters" if config.witnesses else ""
     return (
-        f"{config.name!r}: {len(reachable)} of {len(config.members)} copies reachable, "
+        f"{config.name!r}: {copies} of {len(config.members)} copies{voting} reachable, "
         f"{majority(config)} needed; unreachable: {', '.join(missing)}"
     )
 

@@ -28,6 +28,8 @@ class Config(msgspec.Struct, frozen=True, array_like=True):
     """Members that take part in every write but still lack older rows."""
     born: int = 0
     """The group's first epoch. A name that was retired and used again has another birth: its old rows are void."""
+    witnesses: tuple[Member, ...] = ()
+    """Brokers without a copy that vote on the next epoch."""
 
 
 class Prepare(msgspec.Struct, frozen=True, array_like=True, tag=30):
@@ -182,6 +184,8 @@ class Resolve(msgspec.Struct, frozen=True, array_like=True, tag=46):
     candidates: tuple[Peer, ...]
     existing: bool = False
     """It must exist already: nothing is born."""
+    witnesses: tuple[Peer, ...] = ()
+    """And with these."""
 
 
 class Resolved(msgspec.Struct, frozen=True, array_like=True, tag=47):

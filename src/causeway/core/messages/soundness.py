@@ -76,7 +76,7 @@ def config_fault(config: Config, group: Key | None = None) -> str | None:
         return fault
     if not 0 <= config.born <= config.epoch:
         return f"born={config.born}: must lie in 0..{config.epoch}, the epoch"
-    fault = _peers_fault([member.peer for member in config.members])
+    fault = _peers_fault([member.peer for member in (*config.members, *config.witnesses)])
     if fault is not None:
         return fault
     ids = dict.fromkeys(member.peer.id for member in config.members)
@@ -183,7 +183,7 @@ def _replicate(head: Replicate) -> str | None:
 
 
 def _resolve(head: Resolve) -> str | None:
-    return _name_fault(head.name, head.group) or _peers_fault(head.candidates)
+    return _name_fault(head.name, head.group) or _peers_fault((*head.candidates, *head.witnesses))
 
 
 _RULES: dict[type, Callable[[Any], str | None]] = {
