@@ -1,0 +1,286 @@
+"""Twelve real brokers in two domains and four spares, forty topics, brokers killed one, two and three at once: readers
+hardly notice, nothing acknowledged is missing, seats and copies are filled again. The measured figures are printed.
+
+CAUSEWAY_MANAGEMENT_SECONDS sets for how long is published around each kill (default 6).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import causeway
+from causeway.local.cluster import ProcessCluster
+from causeway.topics import is_item, item_of
+from tests.integration.processes import running_cluster
+
+SECONDS = float(os.environ.get("CAUSEWAY_MANAGEMENT_SECONDS", "6"))
+NORTH, SOUTH = [f"b{number}" for number in range(1, 7)], [f"b{number}" for number in range(7, 13)]
+SEATS = {**dict.fromkeys(NORTH, ("north",)), **dict.fromkeys(SOUTH, ("south",))}
+ORDINARY = [f"t{number}/x" for number in range(36)]
+CRITICAL = [f"critical/k{number}/x" for number in range(4)]
+TOPICS = [*ORDINARY, *CRITICAL]
+EVERY_SECONDS = 0.05
+"""Between two messages of one topic."""
+COPIES = 3
+PATIENCE_SECONDS = 60.0
+CONNECTIONS = 4
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+class Reading:
+    """What came of one topic, and when."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.times: list[float] = []
+
+    def gap(self, since: float, until: float) -> float:
+        times = [since, *(at for at in self.times if since < at < until), until]
+        return max(later - earlier for earlier, later in itertools.pairwise(times))
+
+
+class Traffic:
+    """Every topic is published to at a steady pace and read by one durable subscription."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.acknowledged: dict[str, list[str]] = {topic: [] for topic in TOPICS}
+        self.read: dict[str, Reading] = {topic: Reading() for topic in TOPICS}
+        self._sent = dict.fromkeys(TOPICS, 0)
+        self._stop = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._clients: list[causeway.Bus] = []
+
+    async def open(self) -> None:
+        for number in range(2 * CONNECTIONS):
+            client = causeway.connect(self._url, name=f"client-{number}", timeout=PATIENCE_SECONDS)
+            self._clients.append(await client.__aenter__())
+        readers, self._writers = self._clients[:CONNECTIONS], self._clients[CONNECTIONS:]
+        subscriptions = []
+        for number, topic in enumerate(TOPICS):
+            reader = readers[number % CONNECTIONS]
+            subscriptions.append((topic, reader.subscription(topic, name=f"all-{number}", durable=True)))
+        await asyncio.gather(*(one.ready(PATIENCE_SECONDS) for _, one in subscriptions))
+        self._tasks = [asyncio.create_task(self._take(topic, one)) for topic, one in subscriptions]
+
+    async def _take(self, topic: str, subscription: causeway.Subscription) -> None:
+        reading = self.read[topic]
+        while True:
+            for message in await subscription.get_batch():
+                reading.texts.append(message.text)
+                reading.times.append(time.perf_counter())
+                message.ack()
+
+    async def _publish(self, topic: str, client: causeway.Bus) -> None:
+        due = time.perf_counter()
+        pending: set[asyncio.Task[None]] = set()
+
+        async def one(text: str) -> None:
+            await client.publish(topic, text)
+            self.acknowledged[topic].append(text)
+
+        while not self._stop.is_set():
+            pending.add(asyncio.create_task(one(str(self._sent[topic]))))
+            self._sent[topic] += 1
+            pending = {task for task in pending if not task.done()}
+            due += EVERY_SECONDS
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        await asyncio.gather(*pending)
+
+    async def run(self, seconds: float, meanwhile: Callable[[], Any] | None = None) -> None:
+        """Publish for so long."""
+        self._stop.clear()
+        publishing = [
+            asyncio.create_task(self._publish(topic, self._writers[number % CONNECTIONS]))
+            for number, topic in enumerate(TOPICS)
+        ]
+        if meanwhile is not None:
+            await meanwhile()
+        await asyncio.sleep(seconds)
+        self._stop.set()
+        await asyncio.gather(*publishing)
+
+    def missing(self, topics: Iterable[str] = TOPICS) -> dict[str, int]:
+        found = {topic: len(set(self.acknowledged[topic]) - set(self.read[topic].texts)) for topic in topics}
+        return {topic: count for topic, count in found.items() if count}
+
+    def doubled(self) -> dict[str, int]:
+        found = {topic: len(reading.texts) - len(set(reading.texts)) for topic, reading in self.read.items()}
+        return {topic: count for topic, count in found.items() if count}
+
+    async def all_arrived(self, topics: Iterable[str] = TOPICS) -> None:
+        deadline = time.perf_counter() + PATIENCE_SECONDS
+        while missing := self.missing(topics):
+            assert time.perf_counter() < deadline, f"never arrived: {missing}"
+            await asyncio.sleep(0.05)
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        for client in self._clients:
+            await client.__aexit__(None, None, None)
+
+
+class Region:
+    """The cluster, as its brokers report it."""
+
+    def __init__(self, cluster: ProcessCluster) -> None:
+        self.cluster = cluster
+        self.dead: list[str] = []
+
+    async def reports(self) -> dict[str, dict[str, Any]]:
+        return await self.cluster.reports()
+
+    async def domain(self, name: str = "north") -> dict[str, Any]:
+        """As its landmark sees it (or somebody, while there is none)."""
+        views = [one for report in (await self.reports()).values() for one in report["agents"] if one["domain"] == name]
+        return max(views, key=lambda view: (int(view["term"]), "load" in view, int(view["version"])))
+
+    async def items(self) -> dict[str, dict[str, Any]]:
+        return {
+            group["name"]: group
+            for name, report in (await self.reports()).items()
+            for group in report["groups"]
+            if is_item(group["name"]) and group["owner"] == name and group["serving"]
+        }
+
+    async def is_whole(self) -> bool:
+        """Whether living brokers hold all seats, and every item has all its copies on living brokers."""
+        reports = await self.reports()
+        if set(self.dead) & set(reports):
+            return False
+        seats = [seat for report in reports.values() for one in report["agents"] for seat in one["seats"]]
+        groups = [
+            group
+            for name, report in reports.items()
+            for group in report["groups"]
+            if is_item(group["name"]) and group["owner"] == name and group["serving"]
+        ]
+        named = {group["name"] for report in reports.values() for group in report["groups"] if is_item(group["name"])}
+        return (
+            all(seat["holder"] not in self.dead for seat in seats)
+            and {group["name"] for group in groups} == named
+            and all(
+                len(group["members"]) >= COPIES and not group["incomplete"] and not set(self.dead) & {*group["members"]}
+                for group in groups
+            )
+        )
+
+    async def whole(self, since: float) -> float:
+        """Wait for that; how long it took."""
+        while not await self.is_whole():
+            assert time.perf_counter() - since < PATIENCE_SECONDS, f"never whole: {await self.domain()}"
+            await asyncio.sleep(0.1)
+        return time.perf_counter() - since
+
+    async def kill(self, *names: str) -> float:
+        """At once; when."""
+        at = time.perf_counter()
+        await self.cluster.kill(*names)
+        self.dead += names
+        return at
+
+    async def revive(self) -> None:
+        """Start the killed ones again: as spares, if their seats were taken."""
+        for name in self.dead:
+            await self.cluster.restart(name)
+        self.dead = []
+        await self.cluster.wait_active()
+        await self.whole(time.perf_counter())
+
+
+@pytest.fixture
+async def region(tmp_path: Path) -> AsyncIterator[Region]:
+    async with running_cluster(tmp_path, seats=SEATS, spares=4, settings={"rates_every": "1s"}) as cluster:
+        yield Region(cluster)
+        assert not cluster.crashed(), cluster.crashed()
+
+
+class Kill:
+    """Brokers killed while everything is published and read."""
+
+    def __init__(self, what: str, region: Region, traffic: Traffic) -> None:
+        self.what, self._region, self._traffic = what, region, traffic
+        self.gaps: dict[str, float] = {}
+        self.whole = 0.0
+
+    async def run(self, *names: str) -> None:
+        at = 0.0
+
+        async def strike() -> None:
+            nonlocal at
+            await asyncio.sleep(1)
+            at = await self._region.kill(*names)
+
+        watching = asyncio.create_task(self._watch(lambda: at))
+        await self._traffic.run(SECONDS, strike)
+        await watching
+        ended = max(reading.times[-1] for reading in self._traffic.read.values())
+        self.gaps = {topic: reading.gap(at, ended) for topic, reading in self._traffic.read.items()}
+
+    async def _watch(self, killed: Callable[[], float]) -> None:
+        while not killed():
+            await asyncio.sleep(0.05)
+        self.whole = await self._region.whole(killed())
+
+    def worst(self, topics: Iterable[str]) -> float:
+        return max(self.gaps[topic] for topic in topics)
+
+    def show(self) -> None:
+        critical, others = 1000 * self.worst(CRITICAL), 1000 * self.worst(ORDINARY)
+        print(
+            f"{self.what}: longest gap {critical:.0f} ms critical, {others:.0f} ms others; whole in {self.whole:.1f} s"
+        )
+
+
+async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) -> None:
+    traffic = Traffic(region.cluster.url)
+    await traffic.open()
+    await traffic.run(2)
+    await region.whole(time.perf_counter())
+    print()
+
+    items = await region.items()
+    victim = next(items[item_of(t)]["owner"] for t in ORDINARY if items[item_of(t)]["owner"] in NORTH)
+    one = Kill("one killed", region, traffic)
+    await one.run(victim)
+    one.show()
+    await traffic.all_arrived()
+    await region.revive()
+
+    items = await region.items()
+    pair = next(
+        members[:2]
+        for group in items.values()
+        if {*(members := group["members"])[:2]} <= {*NORTH} and group["owner"] == members[0]
+    )
+    two = Kill("owner and mirror killed", region, traffic)
+    await two.run(*pair)
+    two.show()
+    await traffic.all_arrived()
+    await region.revive()
+
+    landmark = (await region.domain())["landmark"]
+    other = next(
+        group["owner"] for group in (await region.items()).values() if group["owner"] not in (landmark, *SOUTH)
+    )
+    with_landmark = Kill("one killed with its landmark", region, traffic)
+    await with_landmark.run(landmark, other)
+    with_landmark.show()
+    await traffic.all_arrived()
+    await traffic.close()
+
+    assert not traffic.doubled()
+    assert one.worst(CRITICAL) <= 0.25
+    for kill in (one, two):
+        assert kill.worst(ORDINARY) <= 1.0
+        assert kill.whole <= 3.0

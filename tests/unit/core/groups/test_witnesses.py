@@ -1,0 +1,170 @@
+"""Brokers without a copy that vote: what they promise, what they forget, and who is one."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from causeway.config import BrokerConfig
+from causeway.core.groups.state import is_quorum, majority
+from causeway.core.groups.witnesses import ROW
+from causeway.core.messages import (
+    Accept,
+    Adopted,
+    Chosen,
+    Config,
+    Installed,
+    Member,
+    Outbid,
+    Outdated,
+    Prepare,
+    Promised,
+)
+from causeway.store.base import LOCAL
+from causeway.types import Peer
+from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, config, put
+
+RETRY = BrokerConfig(name="x").retry
+LOW, HIGH = (1, B.id), (2, C.id)
+
+
+def watched(epoch: int = 7, witnesses: tuple[Peer, ...] = (A,)) -> Config:
+    """B, C and D hold the group; A is a witness."""
+    beside = tuple(Member(peer, peer.store) for peer in witnesses)
+    return msgspec.structs.replace(config(B, C, D, epoch=epoch), witnesses=beside)
+
+
+def votes(bench: Bench) -> int:
+    rows = bench.store.scan(LOCAL, b"", b"", 1 << 40).rows
+    return sum(row.key == ROW + KEY for row in rows)
+
+
+def asked(bench: Bench, ballot: tuple[int, bytes] = LOW, epoch: int = 7) -> None:
+    bench.feed(B, Prepare(KEY, watched(epoch), ballot))
+    bench.durable()
+
+
+# Voting ----------------------------------------------------------------------------------------------------------
+def test_witness_that_never_heard_of_a_group_promises_and_remembers_it_over_a_restart() -> None:
+    bench = Bench(A)
+    bench.feed(B, Prepare(KEY, watched(), HIGH))
+    assert not bench.said(Promised), "not before it is durable"
+    bench.durable()
+    assert bench.said(Promised) == [Promised(KEY, 8, HIGH, 0, 0)]
+    assert votes(bench) == 1
+    later = bench.restarted()
+    later.feed(C, Prepare(KEY, watched(), LOW))
+    assert later.said(Outbid) == [Outbid(KEY, 8, HIGH)]
+
+
+def test_witness_says_what_it_has_adopted() -> None:
+    bench = Bench(A)
+    asked(bench)
+    bench.feed(B, Accept(KEY, LOW, watched(8)))
+    bench.durable()
+    assert bench.said(Adopted) == [Adopted(KEY, 8, LOW)]
+    later = bench.restarted()
+    later.feed(C, Prepare(KEY, watched(), HIGH))
+    later.durable()
+    assert later.said(Promised) == [Promised(KEY, 8, HIGH, 0, 0, LOW, watched(8))]
+
+
+def test_lower_ballot_is_not_adopted() -> None:
+    bench = Bench(A)
+    asked(bench, HIGH)
+    bench.feed(B, Accept(KEY, LOW, watched(8)))
+    bench.durable()
+    assert not bench.said(Adopted)
+    assert bench.said(Outbid) == [Outbid(KEY, 8, HIGH)]
+
+
+def test_who_promised_nothing_adopts_nothing() -> None:
+    bench = Bench(A)
+    bench.feed(B, Accept(KEY, LOW, watched(8)))
+    bench.durable()
+    assert not bench.said(Adopted)
+
+
+def test_witness_whose_storage_is_another_does_not_count() -> None:
+    bench = Bench(A)
+    lost = Member(msgspec.structs.replace(A, store=A.store + 1), A.store + 1)
+    bench.feed(B, Prepare(KEY, msgspec.structs.replace(watched(), witnesses=(lost,)), LOW))
+    bench.durable()
+    assert not bench.said(Promised)
+
+
+# Afterwards ------------------------------------------------------------------------------------------------------
+def test_witness_of_the_next_epoch_starts_anew_and_answers_nobody_who_slept() -> None:
+    bench = Bench(A)
+    asked(bench)
+    bench.feed(B, Chosen(KEY, watched(8)))
+    bench.forget()
+    asked(bench, HIGH)
+    assert bench.said(Outdated) == [Outdated(KEY, watched(8))]
+    asked(bench, LOW, epoch=8)
+    assert bench.said(Promised) == [Promised(KEY, 9, LOW, 0, 0)]
+
+
+def test_witness_no_longer_forgets_its_vote_but_not_that_the_group_went_on() -> None:
+    bench = Bench(A)
+    asked(bench)
+    without = watched(8, witnesses=(E,))
+    bench.feed(B, Chosen(KEY, without))
+    bench.durable()
+    assert votes(bench) == 0
+    for one in (bench, bench.restarted()):
+        one.forget()
+        asked(one, HIGH)
+        assert not one.said(Promised), "it would choose a second epoch 8"
+    asked(bench, LOW, epoch=9)
+    assert bench.said(Promised), "in a later epoch it may be witness again"
+
+
+def test_witness_that_becomes_a_member_votes_as_one() -> None:
+    bench = Bench(A)
+    asked(bench)
+    bench.feed(B, Chosen(KEY, config(B, C, A, epoch=8, incomplete=(A,)), 5))
+    bench.durable()
+    assert votes(bench) == 0
+    assert bench.said(Installed)
+
+
+# Quorums ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("present", "enough"),
+    [((B, A, E), True), ((C, A, E), True), ((A, E), False), ((B, C), False), ((B, C, D), True), ((B, A), False)],
+)
+def test_quorum_is_a_majority_with_a_complete_member(present: tuple[Peer, ...], enough: bool) -> None:
+    found = watched(witnesses=(A, E))
+    assert majority(found) == 3
+    assert is_quorum(found, [peer.id for peer in present]) is enough
+
+
+def test_witnesses_without_a_complete_member_are_none() -> None:
+    found = msgspec.structs.replace(watched(witnesses=(A, E)), incomplete=(D.id,))
+    assert not is_quorum(found, [D.id, A.id, E.id])
+
+
+def test_last_copy_and_two_witnesses_go_on_without_the_other_two() -> None:
+    bench = Bench(B, [B, C, D, A, E])
+    bench.join(msgspec.structs.replace(watched(witnesses=(A, E)), owner=C.id))
+    bench.replicate(C, 1, put(b"b1", b"one"))
+    bench.settle()
+    bench.down(C)
+    bench.down(D)
+    bench.pass_time(RETRY)
+    (prepare,) = bench.said(Prepare, to=A)
+    for peer in (A, E):
+        bench.feed(peer, Promised(KEY, 8, prepare.ballot, 0, 0))
+    bench.pass_time(RETRY)
+    bench.durable()
+    (accept,) = bench.said(Accept, to=A)
+    assert (accept.next.owner, [m.peer for m in accept.next.members if m.peer.id not in accept.next.incomplete]) == (
+        B.id,
+        [B],
+    )
+    for peer in (A, E):
+        bench.feed(peer, Adopted(KEY, 8, prepare.ballot))
+    found = bench.groups.config(KEY)
+    assert found is not None
+    assert (found.epoch, found.owner) == (8, B.id)
