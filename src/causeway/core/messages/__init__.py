@@ -62,6 +62,8 @@ from causeway.core.messages.groups import (
 )
 from causeway.core.messages.links import (
     PROTOCOL_VERSION,
+    Beat,
+    Echo,
     Goodbye,
     Hello,
     LinkMessage,
@@ -167,6 +169,7 @@ __all__ = [
     "Attach",
     "Attached",
     "Ballot",
+    "Beat",
     "Bind",
     "Bound",
     "Browse",
@@ -191,6 +194,7 @@ __all__ = [
     "DomainJoined",
     "Domains",
     "DomainsHeld",
+    "Echo",
     "EndMailbox",
     "Enter",
     "Entered",
