@@ -59,7 +59,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     root_copies: int = 5
     """Members of the group that holds the directory."""
     heartbeat: Duration = 250 * MILLISECOND
-    """How often a broker gives other brokers a sign of life."""
+    """How often a broker looks at its links: who was not heard of until three of these before the silence is over is
+    asked for a sign of life, and who has news is told."""
     silence: Duration = 1500 * MILLISECOND
     """A peer that said nothing for so long is taken for dead. Simulation range 0.5 s to 3 s."""
     retry: Duration = 200 * MILLISECOND

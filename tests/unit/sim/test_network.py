@@ -170,7 +170,9 @@ def test_frames_take_their_size_on_both_lines_and_wait_for_each_other() -> None:
     began = world.now
     act(a, sends=[Send(1, Ping(1), b"x" * 100_000), Send(1, Ping(2), b"x" * 100_000)])
     world.run(began + SECOND)
-    one, two = [now - began for now, events in heard_b.turns for event in events if isinstance(event, Received)]
+    one, two = [
+        now - Clock().read(began) for now, events in heard_b.turns for event in events if isinstance(event, Received)
+    ]
     assert one == pytest.approx(200_000_000, rel=0.01), "100 kB at 1 MB/s, up and down"
     assert two == pytest.approx(300_000_000, rel=0.01), "the second is on the way up while the first comes down"
 
