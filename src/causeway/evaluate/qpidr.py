@@ -39,7 +39,7 @@ DOMAIN_BROKERS_MAX: Final = 50
 """Larger clusters have several domains, all of one size."""
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RecoveryPlan(msgspec.Struct, frozen=True):
     """How much is measured."""
 
     seeds: int
@@ -55,8 +55,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Brokers, from the paper's 24 on."""
 
 
-QUICK: Final = Plan(seeds=2, seeds_counted=1, silent=(1, 5), beyond=(24, 48))
-FULL: Final = Plan(seeds=5, seeds_counted=3, beyond=(24, 48, 100, 200))
+QUICK: Final = RecoveryPlan(seeds=2, seeds_counted=1, silent=(1, 5), beyond=(24, 48))
+FULL: Final = RecoveryPlan(seeds=5, seeds_counted=3, beyond=(24, 48, 100, 200))
 
 Case = RecoveryCase | TimelineCase
 Found = RecoveryCost | list[TimelineLetter]
@@ -68,7 +68,7 @@ def shape_of(brokers: int, seed: int) -> Shape:
     return Shape(brokers, domains * max(2, round(brokers / domains / 4)), domains, seed)
 
 
-def plan_cases(plan: Plan, seed: int) -> list[Case]:
+def plan_cases(plan: RecoveryPlan, seed: int) -> list[Case]:
     """Every measurement of a plan, the longest first."""
     found: list[RecoveryCase] = []
     for each in range(seed, seed + plan.seeds):
@@ -229,8 +229,8 @@ def table_4(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
 def beyond(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
     """Clusters from 24 brokers on."""
     rows = []
-    sizes = {c.brokers for c in costs if c.what == FAILURES} & {c.brokers for c in costs if c.what == MONITORING}
-    for brokers in sorted(sizes):
+    watched = {c.brokers for c in costs if c.what == MONITORING}
+    for brokers in sorted({c.brokers for c in costs if c.what == FAILURES and c.brokers in watched}):
         quiet = [c for c in costs if (c.what, c.brokers) == (MONITORING, brokers)]
         killed = [c for c in costs if (c.what, c.brokers, c.silent) == (FAILURES, brokers, False)]
         one, five = ([c for c in killed if c.amount == amount] for amount in (1, 5))

@@ -256,8 +256,10 @@ def _figure_8() -> str:
 
 ![vanished](timeline_silent.png)
 
-A message every 100 ms to a topic whose item and whose subscriber's mailbox are held by the broker that fails at 0 s.
-What was published meanwhile is received right after the takeover, in order, once."""
+A message every 100 ms to a topic whose item and whose subscriber's mailbox are held by the broker that fails at 0 s;
+the subscriber is connected to that broker too. What was published meanwhile is received when the subscriber is back,
+in order, once. When a host vanishes, a client waits for 3 s without a sign of life before it turns to another broker;
+that is longer than brokers need among themselves."""
 
 
 _LIMITS: Final = """## What this does not say

@@ -19,7 +19,7 @@ from causeway.client.subscriptions import durable_mailbox
 from causeway.evaluate.managed_domain import PATIENCE, SETTLED, ManagedDomain, Shape
 from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.held import Held
-from causeway.sim.traffic import Traffic, TrafficKind
+from causeway.sim.traffic import LineTraffic, TrafficKind
 from causeway.topics.items import item_of
 from causeway.types import MILLISECOND, SECOND, Duration, Instant, ServiceClass
 
@@ -158,14 +158,18 @@ def subscribe(domain: ManagedDomain, broker: str, count: int, on_letter: Callabl
     return topic
 
 
-def _count(domain: ManagedDomain) -> Traffic:
+def _count(domain: ManagedDomain) -> LineTraffic:
     landmark = next(iter(domain.landmarks().values()))
-    domain.world.network.meter = traffic = Traffic(landmark)
+    domain.world.network.meter = traffic = LineTraffic(landmark)
     return traffic
 
 
 def _cost(
-    case: RecoveryCase, traffic: Traffic, lasted: Duration, seats: Duration = 0, whole: tuple[Duration, int] = (0, 0)
+    case: RecoveryCase,
+    traffic: LineTraffic,
+    lasted: Duration,
+    seats: Duration = 0,
+    whole: tuple[Duration, int] = (0, 0),
 ) -> RecoveryCost:
     shape, sent = case.shape, traffic.bytes
     return RecoveryCost(

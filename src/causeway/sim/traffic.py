@@ -61,7 +61,7 @@ def kind_of(head: Message) -> TrafficKind:
     return _KINDS.get(type(head.head if isinstance(head, Routed) else head), TrafficKind.MAIL)
 
 
-class Traffic:
+class LineTraffic:
     """What was sent since it began to count: set as `Network.meter`."""
 
     def __init__(self, watched: str = "") -> None:

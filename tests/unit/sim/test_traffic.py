@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.messages import Beat, Chunk, Copied, Hail, LinkReport, Message, Routed
-from causeway.sim.traffic import Traffic, TrafficKind, kind_of
+from causeway.sim.traffic import LineTraffic, TrafficKind, kind_of
 from causeway.types import BrokerId, key_of
 from tests.unit.sim.fake_machines import make_world, start
 
@@ -33,7 +33,7 @@ def test_only_frames_between_brokers_count_and_those_of_one_host_twice() -> None
     world = make_world()
     a, b, c = (start(world, name)[0] for name in "abc")
     client, _ = start(world, "client", broker=False)
-    traffic = Traffic("b")
+    traffic = LineTraffic("b")
     traffic(a, b, Beat(1), 9)
     traffic(b, c, REPORT, 50)
     traffic(c, a, Beat(1), 9)
