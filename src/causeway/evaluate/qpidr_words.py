@@ -145,8 +145,8 @@ def text(tables: Tables) -> str:
 
 _METHOD: Final = """## What is measured
 
-Brokers of the product (`core/node.py`) in the simulator: virtual time, each host on a line of 10 Mbps in each direction to
-a router in the middle (frames take their size on both lines and wait for each other), 0.25 to 1.5 ms between two hosts,
+Brokers of the product (`core/node.py`) in the simulator: virtual time, each host on a line of 10 Mbps in each
+direction to a router in the middle (frames take their size on both lines and wait for each other), 0.25 to 1.5 ms between two hosts,
 disks with a commit of about a millisecond, every seed the same again. Bytes are frames between brokers as they are on
 the wire, without what TCP and the layers below add; KB are 1000 bytes.
 
@@ -178,7 +178,8 @@ def _table_1(tables: Tables) -> str:
 A quiet domain, 45 s after the last change, a quarter of its brokers spares. *Ours* is what goes in and out of the
 landmark's line, all of it: signs of life, announcements, reports, audits of groups, the ring. The last two columns are
 sent by each broker on average: every broker watches about 20 others (16 neighbours on the ring, whoever holds copies
-with it, the landmark), whatever the size of the domain."""
+with it, the landmark), and the more brokers there are, the more links of its routing table open, carry a few words and
+close again, which costs as much as watching them."""
 
 
 def _tables_2_and_3(tables: Tables) -> str:
