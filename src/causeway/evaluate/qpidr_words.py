@@ -146,9 +146,9 @@ def text(tables: Tables) -> str:
 _METHOD: Final = """## What is measured
 
 Brokers of the product (`core/node.py`) in the simulator: virtual time, each host on a line of 10 Mbps in each
-direction to a router in the middle (frames take their size on both lines and wait for each other), 0.25 to 1.5 ms between two hosts,
-disks with a commit of about a millisecond, every seed the same again. Bytes are frames between brokers as they are on
-the wire, without what TCP and the layers below add; KB are 1000 bytes.
+direction to a router in the middle (frames take their size on both lines and wait for each other), 0.25 to 1.5 ms
+between two hosts, disks with a commit of 1 to 2 ms, every seed the same again. Bytes are frames between brokers as they
+are on the wire, without what TCP and the layers below add; KB are 1000 bytes.
 
 *The paper's measurement* is network I/O on its recovery service, the landmark, which is the only one that watches and
 the only one that restores. *Ours* gives the landmark's line as well, and beside it what all brokers send, since here
