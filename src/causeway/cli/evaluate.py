@@ -19,7 +19,10 @@ from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.writing import write
 
-EXPERIMENTS: Final = {"aaa": "what causal order costs against the number of servers (AAA, section 6)"}
+EXPERIMENTS: Final = {
+    "aaa": "what causal order costs against the number of servers (AAA, section 6)",
+    "qpidr": "what monitoring and recovering brokers costs, and how long it takes (OIGY/QpidR, section 5)",
+}
 """Each is the module of its name in `causeway.evaluate`, with a function `evaluate`."""
 
 Evaluate = Callable[[Extent, Callable[[int, int], None]], Evaluation]
@@ -29,7 +32,7 @@ def evaluate(
     experiment: Annotated[
         str, typer.Argument(help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()) + ".")
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks, in less than a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks, in about a minute.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the report, numbers and figures. Default: evaluation/EXPERIMENT.")
     ] = None,

@@ -43,7 +43,8 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     with mpl.rc_context(settings):
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
-        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label, xscale="log", yscale="log")
+        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+        axes.set(xscale=figure.scale, yscale=figure.scale)
         for curve in figure.curves:
             if curve.formula:
                 axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
@@ -63,9 +64,12 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
             for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
                 axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
         axes.margins(x=0.1, y=0.1)
-        ticks = sorted({round(x) for curve in figure.curves for x in curve.xs})
-        axes.set_xticks(_spaced(ticks), [str(tick) for tick in _spaced(ticks)])
-        axes.set_xticks([], minor=True)
+        if figure.scale == "log":
+            ticks = _spaced(sorted({round(x) for curve in figure.curves for x in curve.xs}))
+            axes.set_xticks(ticks, [str(tick) for tick in ticks])
+            axes.set_xticks([], minor=True)
+        else:
+            axes.set_ylim(bottom=0)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)

@@ -50,6 +50,8 @@ class Figure(msgspec.Struct, frozen=True):
     x_label: str
     y_label: str
     curves: tuple[Curve, ...]
+    scale: str = "log"
+    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ Fault atlas, network part. Made here, because Causeway claims to survive it:
 - a process that dies with its machine says nothing: its peers learn it from silence, or from a reset when they
   send to its next life;
 - a peer that stops reading: the sender's buffer fills, it is told Clogged and later Drained;
+- lines of a bandwidth on which frames wait for each other (`bandwidth`);
 - between brokers frames are also lost, doubled and overtaken inside a connection, which TCP never does. Exempt are
   the frames that open and end a connection (Hello, Welcome, Goodbye): whoever loses those loses the connection.
 Client connections are FIFO and lossless until they break. Not made: frames that change on the way.
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -25,6 +26,7 @@ from causeway.core.effects import Dial, Send
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Opened, Received
 from causeway.core.messages import Goodbye, Hello, Message, Welcome
 from causeway.limits import WRITE_BUFFER_BYTES_HIGH
+from causeway.sim.bandwidth import Lines, time_on_line
 from causeway.sim.describe import Describer
 from causeway.types import MILLISECOND, SECOND, Duration, Instant
 from causeway.wire.codec import decode_head, encode_frame
@@ -56,6 +58,8 @@ class Weather(msgspec.Struct, kw_only=True):
     """Probabilities per frame between brokers."""
     dial_timeout: Duration = SECOND
     buffer_bytes: int = WRITE_BUFFER_BYTES_HIGH
+    bits_per_second: int = 0
+    """Of every host's line to the others, in each direction; 0: frames take no time for their size."""
 
 
 class End:
@@ -105,6 +109,9 @@ class Network:
         self.wire = wire
         """Encode and decode every frame, to prove that nothing depends on sharing objects."""
         self.frames = 0
+        self.meter: Callable[[Process, Process, Message, int], None] | None = None
+        """Told of every frame that is put on a connection: sender, receiver, head, bytes on the wire."""
+        self._lines = Lines()
         self.describer = Describer()
         self.world: World
         self._listeners: dict[tuple[str, int], Process] = {}
@@ -158,6 +165,8 @@ class Network:
             if interested is not None:
                 for watch in interested:
                     watch(process, end.peer.process, head)
+            if self.meter is not None:
+                self.meter(process, end.peer.process, head, len(encode_frame(head, send.body)))
             if self.wire:
                 frame_head, body = FrameReader().feed(encode_frame(head, send.body))[0]
                 self._transmit(end, (decode_head(frame_head), body))
@@ -294,9 +303,22 @@ class Network:
                 late = max(at, end.free_at) + int(self.rng.random() * 4 * weather.latency)
                 self.world.at(late, self._arrive, peer, item)
                 return
+        if weather.bits_per_second:
+            self._queue_up(end, item, at - now)
+            return
         at = max(at, end.free_at)
         end.free_at = at
         self.world.at(at, self._arrive, peer, item)
+
+    def _queue_up(self, end: End, item: Item, latency: Duration) -> None:
+        """A frame takes the line of its host, travels, and takes the line of its receiver."""
+        duration = 0 if item is None else time_on_line(len(encode_frame(*item)), self.weather.bits_per_second)
+        at = self._lines.leave(end.process.index, self.world.now, duration) + latency
+        end.free_at = at = max(at, end.free_at)
+        self.world.at(at, self._queue_down, end.peer, item, duration)
+
+    def _queue_down(self, end: End, item: Item, duration: Duration) -> None:
+        self.world.at(self._lines.enter(end.process.index, self.world.now, duration), self._arrive, end, item)
 
     def _arrive(self, end: End, item: Item) -> None:
         if not end.open:

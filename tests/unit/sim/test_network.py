@@ -6,6 +6,7 @@ from causeway.core.effects import Close, Dial, Pause, Send
 from causeway.core.events import Clogged, Closed, Drained, Opened, Received
 from causeway.core.messages import Hello, Ping
 from causeway.sim.clock import Clock
+from causeway.wire.codec import encode_frame
 from tests.unit.sim.fake_machines import Recorder, act, connect, flush, make_world, say, start
 
 SECOND = 1_000_000_000
@@ -160,3 +161,28 @@ def test_slow_link_multiplies_latency_until_it_is_normal_again() -> None:
     assert heard_b.nonces() == []
     world.run(world.now + SECOND)
     assert heard_b.nonces() == [1]
+
+
+def test_frames_take_their_size_on_both_lines_and_wait_for_each_other() -> None:
+    world = make_world(latency=4, jitter=0, bits_per_second=8_000_000)
+    (a, _), (b, heard_b) = start(world, "a"), start(world, "b")
+    connect(world, a, b)
+    began = world.now
+    act(a, sends=[Send(1, Ping(1), b"x" * 100_000), Send(1, Ping(2), b"x" * 100_000)])
+    world.run(began + SECOND)
+    one, two = [
+        now - Clock().read(began) for now, events in heard_b.turns for event in events if isinstance(event, Received)
+    ]
+    assert one == pytest.approx(200_000_000, rel=0.01), "100 kB at 1 MB/s, up and down"
+    assert two == pytest.approx(300_000_000, rel=0.01), "the second is on the way up while the first comes down"
+
+
+def test_meter_is_told_the_bytes_of_every_frame() -> None:
+    world = make_world()
+    (a, _), (b, _) = start(world, "a"), start(world, "b")
+    connect(world, a, b)
+    told: list[tuple[str, str, int]] = []
+    world.network.meter = lambda sender, receiver, head, size: told.append((sender.name, receiver.name, size))
+    act(a, sends=[Send(1, Ping(1), b"body")])
+    flush(world, a)
+    assert told == [("a", "b", len(encode_frame(Ping(1), b"body")))]

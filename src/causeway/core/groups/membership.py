@@ -121,6 +121,8 @@ class Membership:
                 r.send(turn, peer.id, NotMember(head.group, head.epoch, r.token_for(head.group)))
             return
         if group.tenure is not None and group.config.epoch >= head.epoch:
+            if group.config.epoch == head.epoch and group.is_level_with(peer.id):
+                return  # it has what we have, and we know it: as nearly always
             # After our own write of that epoch: who asks may forget its rows on this word.
             r.persist(turn, (), peer.id, Chosen(head.group, group.config, group.tenure.base))
         elif group.config.epoch > head.epoch:

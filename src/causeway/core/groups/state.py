@@ -132,6 +132,13 @@ class Group:
         """The broker's membership in the current epoch."""
         return member_of(self.meta.config, broker)
 
+    def is_level_with(self, broker: BrokerId) -> bool:
+        """Whether we own the group and know that a complete member has all that we have."""
+        tenure = self.tenure
+        if tenure is None or tenure.pending or broker in self.config.incomplete or broker in tenure.behind:
+            return False
+        return tenure.confirmed.get(broker) == self.position[1]
+
 
 def member_of(config: Config, broker: BrokerId) -> Member | None:
     """The broker's membership in a configuration."""

@@ -38,10 +38,13 @@ class Channel:
     """One connection."""
 
     __slots__ = (
+        "asked",
         "clogged",
         "conn",
         "heard_at",
         "incarnation",
+        "known_burden",
+        "known_root",
         "link",
         "name",
         "nonce",
@@ -76,6 +79,12 @@ class Channel:
         self.told: Burden | None = None
         """What we last told the broker there of our load, and when."""
         self.told_at: Instant = 0
+        self.known_burden: Burden | None = None
+        """What the broker there certainly knows of our load: a greeting arrives, a sign of life is answered."""
+        self.known_root = 0
+        """The epoch of the directory's group that it has certainly heard of."""
+        self.asked: tuple[Burden | None, int] = None, 0
+        """What it will know of both when it has answered our last question."""
 
     @property
     def is_current(self) -> bool:

@@ -49,7 +49,7 @@ class Greeting:
         dialled.stage = Stage.GREETING
         dialled.timed_at = turn.now
         us = self._standing
-        burden = self._locator.tell(turn, dialled)
+        burden = self._locator.greet(turn, dialled)
         turn.send(conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root, burden))
 
     def on_first_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
@@ -66,7 +66,7 @@ class Greeting:
         book.timers.cancel(("greet", channel.conn))
         if head.peer is not None:
             self._standing.hear_root(turn, head.root)
-            self._welcome(turn, channel, (), self._locator.tell(turn, channel))
+            self._welcome(turn, channel, (), self._locator.greet(turn, channel))
             book.established(turn, channel, head.peer, head.incarnation, head.cluster)
             self._locator.hear(turn, channel, head.burden)
             return

@@ -27,7 +27,18 @@ from causeway.core.links.locator import Locator
 from causeway.core.links.pulse import Pulse
 from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
-from causeway.core.messages import Config, Goodbye, LinkMessage, Locate, LocateMessage, Message, Ping, Pong
+from causeway.core.messages import (
+    Beat,
+    Config,
+    Echo,
+    Goodbye,
+    LinkMessage,
+    Locate,
+    LocateMessage,
+    Message,
+    Ping,
+    Pong,
+)
 from causeway.errors import Code
 from causeway.limits import HELLO_SECONDS_MAX, LINK_QUEUE_BYTES_MAX, LINK_QUEUE_FRAMES_MAX
 from causeway.types import BrokerId, Duration, Instant, Peer
@@ -294,8 +305,12 @@ class Links:
 
     # Later frames ------------------------------------------------------------------------------------------------
     def _on_broker_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
-        if isinstance(head, Ping):
+        if isinstance(head, Beat):
+            self._pulse.on_beat(turn, channel, head)
+        elif isinstance(head, Ping):
             self._pulse.on_ping(turn, channel, head)
+        elif isinstance(head, Echo):
+            self._pulse.on_pong(turn, channel, Pong(head.nonce))
         elif isinstance(head, Pong):
             self._pulse.on_pong(turn, channel, head)
         elif isinstance(head, Goodbye):

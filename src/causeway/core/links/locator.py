@@ -43,6 +43,7 @@ class Locator:
         self._book = book
         self._limit = config.connections_max
         self._capability = config.capability or CAPABILITY_USUAL
+        self._beat = config.heartbeat
         self._silence = config.silence
         self.moved: dict[BrokerId, tuple[str, ...]] = {}
         """Brokers that hold other seats than their own, or none."""
@@ -60,16 +61,31 @@ class Locator:
         channel.told_at = turn.now
         return channel.told
 
+    def greet(self, turn: Turn, channel: Channel) -> Burden:
+        """Our burden, to be sent with a greeting: the broker there knows it if it answers at all."""
+        channel.known_root = self._standing.root_epoch
+        channel.known_burden = self.tell(turn, channel)
+        return channel.known_burden
+
+    def news(self, turn: Turn, channel: Channel) -> Burden | None:
+        """Our burden, to be sent now, if the broker there may not know it."""
+        return None if channel.known_burden == self.burden() else self.tell(turn, channel)
+
     def has_news(self, channel: Channel, now: Instant) -> bool:
-        """Whether the broker there should hear of our burden although the link needs no sign of life."""
-        told, ours = channel.told, self.burden()
-        if told is None or told.ready != ours.ready or told.seats != ours.seats:
+        """Whether the broker there should hear of us although the link needs no sign of life."""
+        known, ours = channel.known_burden, self.burden()
+        if known is None or known.ready != ours.ready or known.seats != ours.seats:
             return True
-        return told != ours and now - channel.told_at >= NEWS_PAUSE
+        if channel.known_root < self._standing.root_epoch:
+            return True
+        return known != ours and (now - channel.told_at >= NEWS_PAUSE or now - channel.said_at >= self._beat // 2)
 
     def hear(self, turn: Turn, channel: Channel, burden: Burden | None) -> None:
-        """What a broker says of itself; nonsense is not kept."""
-        if burden is None or channel.link is None:
+        """What a broker says of itself, or that it has no news; nonsense is not kept."""
+        if channel.link is None:
+            return
+        if burden is None:
+            channel.link.burden_at = turn.now
             return
         sound = 0 <= burden.connections <= CONNECTIONS_MAX and 1 <= burden.limit <= CONNECTIONS_MAX
         if sound and 1 <= burden.capability <= CAPABILITY_MAX and _seats_are_sound(burden.seats):

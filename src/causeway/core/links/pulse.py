@@ -1,6 +1,10 @@
 """Signs of life: which connections are asked for one, and which have been silent for too long.
 
-Owns: Ping, Pong, the round trip they measure, and the end of links that nobody needs. One timer for all connections,
+A link that was heard of lately needs none, so that an idle one is asked once in half the silence, by whichever end is
+first; who does not answer is asked again with every heartbeat until the silence is over. What a broker has to say of
+itself travels with the question until it was answered, and then no more.
+
+Owns: Ping and Pong, the round trip they measure, and the end of links that nobody needs. One timer for all connections,
 because links are many.
 """
 
@@ -15,11 +19,16 @@ from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.locator import Locator
 from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
-from causeway.core.messages import Ping, Pong
+from causeway.core.messages import Beat, Echo, Ping, Pong
 from causeway.types import SECOND, Duration
 
 LINK_IDLE: Final[Duration] = 30 * SECOND
 """A link that carried nothing but signs of life for so long is closed, unless somebody pinned it."""
+BEATS_BEFORE_SILENCE: Final = 3
+"""So many heartbeats before a link counts as silent it is asked for the first time: an answer that is lost or late is
+not yet the end."""
+NONCES: Final = 127
+"""One byte on the wire; a link has one question at a time, so an answer that is late names another one."""
 CLIENT_PATIENCE: Final = 4
 """Clients are asked for signs of life so many times more seldom than brokers."""
 
@@ -40,6 +49,8 @@ class Pulse:
         self._locator = locator
         self._rng = rng
         self._nonce = 0
+        self._quiet_max = max(config.heartbeat // 2, config.silence - BEATS_BEFORE_SILENCE * config.heartbeat)
+        """Who was heard of within this is not asked."""
 
     def sweep(self, turn: Turn) -> None:
         """Look at every connection, once per heartbeat."""
@@ -72,9 +83,7 @@ class Pulse:
             link.channel = None
             self._book.say_goodbye(turn, channel)
         elif (
-            now - channel.said_at >= self._config.heartbeat // 2
-            or link.round_trip is None
-            or self._locator.has_news(channel, now)
+            now - channel.heard_at >= self._quiet_max or link.round_trip is None or self._locator.has_news(channel, now)
         ):
             self._ping(turn, channel, keep=pinned)
 
@@ -86,11 +95,15 @@ class Pulse:
             self._ping(turn, channel, keep=False)
 
     def _ping(self, turn: Turn, channel: Channel, *, keep: bool) -> None:
-        self._nonce += 1
-        channel.nonce = self._nonce
+        self._nonce = channel.nonce = self._nonce % NONCES + 1
         channel.timed_at = channel.said_at = turn.now
-        burden = self._locator.tell(turn, channel) if channel.stage is _BROKER else None
-        turn.send(channel.conn, Ping(self._nonce, self._standing.root_epoch, keep, burden))
+        epoch = self._standing.root_epoch
+        burden = self._locator.news(turn, channel) if channel.stage is _BROKER else None
+        channel.asked = burden or channel.known_burden, epoch
+        if keep and burden is None and channel.known_root == epoch:
+            turn.send(channel.conn, Beat(self._nonce))
+        else:
+            turn.send(channel.conn, Ping(self._nonce, epoch, keep, burden))
 
     def on_ping(self, turn: Turn, channel: Channel, ping: Ping) -> None:
         """A broker asks for a sign of life."""
@@ -101,15 +114,27 @@ class Pulse:
             return  # we have said goodbye
         us = self._standing
         channel.said_at = turn.now
-        root = us.root if us.root_epoch > ping.root_epoch else None
-        turn.send(channel.conn, Pong(ping.nonce, root, self._locator.tell(turn, channel)))
+        if us.root_epoch > ping.root_epoch:
+            turn.send(channel.conn, Pong(ping.nonce, us.root))
+        else:
+            turn.send(channel.conn, Echo(ping.nonce))
+            channel.known_root = us.root_epoch
         if us.root_epoch < ping.root_epoch:
             self._ping(turn, channel, keep=False)  # its Pong will carry what we lack
+
+    def on_beat(self, turn: Turn, channel: Channel, beat: Beat) -> None:
+        """A broker asks for a sign of life and has nothing to say."""
+        channel.used_at = turn.now
+        self._locator.hear(turn, channel, None)
+        if channel.stage is _BROKER:
+            channel.said_at = turn.now
+            turn.send(channel.conn, Echo(beat.nonce))
 
     def on_pong(self, turn: Turn, channel: Channel, pong: Pong) -> None:
         """A broker gave a sign of life, and perhaps news of the directory."""
         if 0 != pong.nonce == channel.nonce and channel.link is not None:
             channel.link.measured(turn.now - channel.timed_at)
             channel.nonce = 0
+            channel.known_burden, channel.known_root = channel.asked
         self._locator.hear(turn, channel, pong.burden)
         self._standing.hear_root(turn, pong.root)

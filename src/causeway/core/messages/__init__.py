@@ -67,6 +67,8 @@ from causeway.core.messages.groups import (
 )
 from causeway.core.messages.links import (
     PROTOCOL_VERSION,
+    Beat,
+    Echo,
     Goodbye,
     Hello,
     LinkMessage,
@@ -175,6 +177,7 @@ __all__ = [
     "Attach",
     "Attached",
     "Ballot",
+    "Beat",
     "Bind",
     "Bottleneck",
     "BottleneckKind",
@@ -202,6 +205,7 @@ __all__ = [
     "DomainJoined",
     "Domains",
     "DomainsHeld",
+    "Echo",
     "EndMailbox",
     "Enter",
     "Entered",

@@ -72,5 +72,17 @@ class Pong(msgspec.Struct, frozen=True, array_like=True, tag=5):
     """Between brokers, the sender's."""
 
 
-LinkMessage = Hello | Welcome | Goodbye | Ping | Pong
+class Beat(msgspec.Struct, frozen=True, array_like=True, tag=6):
+    """A Ping between brokers with nothing to say but that the link is to be kept: most of what idle brokers send."""
+
+    nonce: int
+
+
+class Echo(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """A Pong with nothing to say."""
+
+    nonce: int
+
+
+LinkMessage = Hello | Welcome | Goodbye | Ping | Pong | Beat | Echo
 """Between the two ends of a connection."""

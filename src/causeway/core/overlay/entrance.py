@@ -15,9 +15,9 @@ from typing import Final
 from causeway.core.machine import Turn
 from causeway.core.messages import JoinDenied, JoinReply, JoinRequest
 from causeway.core.overlay.contacts import Contacts
-from causeway.core.overlay.roster import ALONE, EXCHANGE, JOIN, MAINTAIN, Phase, Roster
+from causeway.core.overlay.roster import ALONE, EXCHANGE, EXCHANGE_EVERY, JOIN, MAINTAIN, Phase, Roster
 from causeway.core.overlay.tables import COLUMNS
-from causeway.core.overlay.upkeep import EXCHANGE_EVERY, MAINTAIN_FIRST
+from causeway.core.overlay.upkeep import MAINTAIN_FIRST
 from causeway.limits import NEIGHBOURS_MAX, ROUTE_HOPS_MAX, ROWS_TOLD_MAX
 from causeway.types import KEY_BYTES, SECOND, BrokerId, Duration, Peer
 

@@ -35,6 +35,8 @@ Timer = tuple[str, bytes]
 JOIN: Final[Timer] = ("join", b"")
 ALONE: Final[Timer] = ("alone", b"")
 EXCHANGE: Final[Timer] = ("exchange", b"")
+EXCHANGE_EVERY: Final[Duration] = 5 * SECOND
+"""So soon after a change leaf sets are compared, and so often while they keep changing."""
 SOON: Final[Timer] = ("soon", b"")
 MAINTAIN: Final[Timer] = ("maintain", b"")
 LOOK: Final[Timer] = ("look", b"")
@@ -343,6 +345,8 @@ class Roster:
     def changed(self, turn: Turn) -> None:
         """Who is responsible for a key may have changed."""
         self._told = None
+        if EXCHANGE in self.timers:
+            self.timers.set_sooner(EXCHANGE, turn.now + self.jittered(EXCHANGE_EVERY))
         if not turn.inbox or type(turn.inbox[-1]) is not MembershipChanged:
             turn.tell(MembershipChanged())
 

@@ -8,10 +8,11 @@ from typing import Final
 
 from causeway.core.machine import Turn
 from causeway.core.messages import JoinRequest, Leave, RowRequest
-from causeway.core.overlay.roster import EXCHANGE, LOOK, MAINTAIN, PART, Phase, Roster
+from causeway.core.overlay.roster import EXCHANGE, EXCHANGE_EVERY, LOOK, MAINTAIN, PART, Phase, Roster
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Peer
 
-EXCHANGE_EVERY: Final[Duration] = 5 * SECOND
+EXCHANGE_SELDOM: Final[Duration] = 40 * SECOND
+"""The pause between two comparisons doubles from EXCHANGE_EVERY to this while nothing changes: leaf sets are long."""
 MAINTAIN_FIRST: Final[Duration] = 1 * SECOND
 MAINTAIN_EVERY: Final[Duration] = 32 * SECOND
 """The pause between two rounds doubles from one to the other: a young table has more to learn."""
@@ -28,6 +29,9 @@ class Upkeep:
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._maintain_pause = MAINTAIN_FIRST
+        self._exchange_pause = EXCHANGE_EVERY
+        self._compared: list[BrokerId] = []
+        """The leaf set when it was last compared."""
         self._merged_at: Instant = 0
         self._part_pause = PART_AGAIN
 
@@ -51,7 +55,12 @@ class Upkeep:
         if len(leaves) == 0:
             for host, port in roster.config.seeds:
                 roster.links.dial_address(turn, host, port)
-        roster.timers.set(EXCHANGE, turn.now + roster.jittered(EXCHANGE_EVERY))
+        before, self._compared = self._compared, list(leaves.ids())
+        if before != self._compared or not before or roster.joining:
+            self._exchange_pause = EXCHANGE_EVERY
+        else:
+            self._exchange_pause = min(2 * self._exchange_pause, EXCHANGE_SELDOM)
+        roster.timers.set(EXCHANGE, turn.now + roster.jittered(self._exchange_pause))
 
     def maintain(self, turn: Turn) -> None:
         """Fill one row from a broker in it, and see after entries whose link was closed as idle."""

@@ -7,13 +7,16 @@ import pytest
 from causeway.core.events import PeerDown, PeerMessage, PeerUp, RootLearned
 from causeway.core.links.pulse import LINK_IDLE
 from causeway.core.messages import (
+    Beat,
     Config,
+    Echo,
     Hail,
     JoinDenied,
     Ping,
     Pong,
 )
 from causeway.types import MILLISECOND, SECOND
+from causeway.wire.codec import encode_frame
 from tests.unit.core.links.wire import Wire, peer_named
 
 HAIL = Hail(active=True, wants_reply=False)
@@ -27,7 +30,7 @@ def test_silent_broker_is_dead_after_the_silence_and_not_before() -> None:
     assert a.told == [PeerUp(b.peer)], "an idle link that is answered stays up"
     wire.crash(b, told=False)
     heard = wire.now
-    wire.pass_time(a.config.silence - a.config.heartbeat - a.config.heartbeat // 4)
+    wire.pass_time(a.config.silence // 4)  # it may have been asked last half a silence ago
     assert a.told == [PeerUp(b.peer)]
     wire.pass_time(heard + a.config.silence + 2 * a.config.heartbeat - wire.now)
     assert a.told[-1] == PeerDown(b.peer)
@@ -43,7 +46,7 @@ def test_idle_link_is_asked_for_signs_of_life_and_a_busy_one_is_not() -> None:
     b.sent.clear()
     wire.pass_time(5 * SECOND)
     pings = [head for _, head in (*a.sent, *b.sent) if isinstance(head, Ping)]
-    assert 15 <= len(pings) <= 45, "about one per heartbeat, from whichever end is first"
+    assert 4 <= len(pings) <= 9, "about one in half the silence, from whichever end is first"
 
     a.sent.clear()
     b.sent.clear()
@@ -51,7 +54,7 @@ def test_idle_link_is_asked_for_signs_of_life_and_a_busy_one_is_not() -> None:
         a.send(b, HAIL)
         b.send(a, HAIL)
         wire.pass_time(80 * MILLISECOND)
-    assert not [head for _, head in (*a.sent, *b.sent) if isinstance(head, Ping)]
+    assert not [head for _, head in (*a.sent, *b.sent) if isinstance(head, Ping | Beat)]
     assert a.told_kinds().count("PeerDown") == 0
 
 
@@ -179,5 +182,40 @@ def test_ping_is_answered_while_the_link_lives() -> None:
     wire.settle()
     b.receive(2, Ping(77))
     pong = b.last()
-    assert isinstance(pong, Pong)
+    assert isinstance(pong, Echo)
     assert pong.nonce == 77
+
+
+def test_kept_link_with_nothing_to_say_carries_the_smallest_frames_and_news_goes_until_it_is_answered() -> None:
+    wire = Wire()
+    a, b = wire.pair()
+    a.links.pin(b.peer.id)
+    b.links.pin(a.peer.id)
+    a.send(b, HAIL)
+    wire.pass_time(3 * SECOND)
+    a.sent.clear()
+    b.sent.clear()
+    wire.pass_time(6 * SECOND)
+    said = [head for _, head in (*a.sent, *b.sent)]
+    assert {type(head) for head in said} == {Beat, Echo}
+    assert max(len(encode_frame(head)) for head in said) == 9
+    a.sent.clear()
+    b.links.ready = not b.links.ready
+    wire.pass_time(2 * b.config.heartbeat)
+    told = [head for _, head in b.sent if isinstance(head, Ping)]
+    assert len(told) == 1, "told at once, and no more once it was answered"
+    assert told[0].burden is not None
+    assert told[0].burden.ready == b.links.ready
+
+
+def test_broker_that_does_not_answer_is_asked_again_before_the_silence_is_over() -> None:
+    wire = Wire()
+    a, b = wire.pair()
+    a.links.pin(b.peer.id)
+    a.send(b, HAIL)
+    wire.pass_time(3 * SECOND)
+    wire.crash(b, told=False)
+    a.sent.clear()
+    wire.pass_time(2 * a.config.silence)
+    assert "PeerDown" in a.told_kinds()
+    assert sum(isinstance(head, Ping | Beat) for _, head in a.sent) >= 2

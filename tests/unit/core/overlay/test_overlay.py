@@ -179,7 +179,7 @@ def test_membership_changes_are_told() -> None:
 
 
 def test_broker_that_leaves_is_not_missed() -> None:
-    world = settled(20, 9)
+    world = settled(20, 7)
     leaver = world.brokers["broker-7"]
     leaver.turn(leaver.overlay.leave)
     assert not leaver.overlay.active
