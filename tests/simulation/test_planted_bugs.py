@@ -243,7 +243,8 @@ def test_loss_is_caught_when_a_subscription_begins_before_source_brokers_know(mo
 
     monkeypatch.setattr(Leases, "when_known", at_once)
     monkeypatch.setattr(Leases, "changed", untold)
-    verdict = hunt_topics(3)
+    wish_for_one_topic_each(monkeypatch)
+    verdict = hunt_topics()
     assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
 
 
@@ -273,7 +274,7 @@ def test_loss_is_caught_when_a_new_owner_takes_old_batches_for_forwarded(monkeyp
 
     monkeypatch.setattr(Items, "gain", gain)
     monkeypatch.setattr(Items, "_hand_out", hand_out)
-    verdict = hunt_topics(crashes=30.0, down_max=4 * SECOND)
+    verdict = hunt_topics(crashes=30.0, down_max=4 * SECOND, **ALONE)
     assert "never reached a subscription" in verdict.evidence, verdict.failure_line()
 
 
