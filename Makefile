@@ -15,7 +15,7 @@ CODE   := src tests tools bench examples
 # Tests in one process share the cores test by test; those of real processes file by file, as the tests of a file share
 # their brokers. Those that hold a rate or an outage against the clock run alone, so that nothing disturbs it.
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
-ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py roaming.py)
+ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
 # With ARGS='-k ...' a part may have nothing to run (pytest's code 5); without ARGS that is an error.
 NONE_SELECTED  := $(if $(ARGS),|| [ $$? = 5 ])
