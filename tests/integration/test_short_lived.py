@@ -12,6 +12,8 @@ import pytest
 
 import causeway
 from causeway.testing import LocalCluster
+from causeway.topics import ALL_ITEMS
+from causeway.topics.critical import WAYS
 
 LIVES = 1_000
 AT_ONCE = 10
@@ -95,8 +97,9 @@ async def test_a_thousand_short_lives_leave_nothing_behind(cluster: LocalCluster
             await everything.ready(20)
         await live_many(cluster.url, 0, LIVES_FIRST)
         before = await tables_when(watch, None)
-        assert before["topics"] == {"items": 64, "subscriptions": 0, "retained": 0}
-        assert before["groups"] == ["causeway/root", *(f"causeway/topics/{number:02}" for number in range(64))]
+        items = sorted((*ALL_ITEMS, *WAYS[0], *WAYS[1]))
+        assert before["topics"] == {"items": len(items), "subscriptions": 0, "retained": 0}
+        assert before["groups"] == ["causeway/root", *items]
         resident = resident_mib(process.pid)
         await live_many(cluster.url, LIVES_FIRST, LIVES)
         after = await tables_when(watch, before)
