@@ -91,8 +91,7 @@ class Agent:
             self._deadlines.set_sooner(_ANNOUNCE, turn.now + ANNOUNCE_SOON)
 
     def _listed(self) -> AgentCard | None:
-        known = self.directory
-        return None if known is None else next((c for c in known.agents if c.peer.id == self._card.peer.id), None)
+        return self.card_of(self._card.peer.id)
 
     def _is_listed(self) -> bool:
         listed = self._listed()

@@ -9,6 +9,7 @@ Owns: the roll of the domain while we are its landmark, and what agents reported
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -99,22 +100,20 @@ class Landmark:
             was, (self.told, self.policy) = self.policy, decided
             self._push(turn)
             if self.policy is not was:
-                self._push_policy(turn)
+                self._to_all(turn, self._tell_policy)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
+        self._to_all(turn, self._tell)
+
+    def _to_all(self, turn: Turn, tell: Callable[[Turn, AgentCard], None]) -> None:
         for card in self.told.agents:
             if not self.failures.has_failed(card.peer.id):
-                self._tell(turn, card)
+                tell(turn, card)
 
     def _tell(self, turn: Turn, card: AgentCard) -> None:
         if card.peer.id != self._links.me.id:
             self._links.send(turn, card.peer.id, self.told)
-
-    def _push_policy(self, turn: Turn) -> None:
-        for card in self.told.agents:
-            if not self.failures.has_failed(card.peer.id):
-                self._tell_policy(turn, card)
 
     def _tell_policy(self, turn: Turn, card: AgentCard) -> None:
         if self.policy is not None and card.peer.id != self._links.me.id:
