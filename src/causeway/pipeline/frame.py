@@ -75,7 +75,23 @@ class Job(NamedTuple):
     """Name -> meaning and default of what `--set` may say."""
 
 
-JOBS: Final[dict[str, Job]] = {}
+JOBS: Final[dict[str, Job]] = {
+    "audit": Job(
+        "causeway.pipeline.audit.job",
+        "what was lost, doubled, out of order or acknowledged too early, with evidence; or a certificate",
+        reads="events",
+        streams=True,
+    ),
+    "generate": Job(
+        "causeway.pipeline.generate.job",
+        "a lake of any size, from a seed, with planted faults",
+        options={
+            "events": "how many lifecycle events, about (100000)",
+            "applications": "how many (40)",
+            "faults": "how many of each kind are planted (0)",
+        },
+    ),
+}
 """By name, as `causeway pipeline NAME` knows them."""
 
 
