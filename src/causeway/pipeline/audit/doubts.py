@@ -1,9 +1,10 @@
 """Which records are missing, and what they put in doubt.
 
-Each writer counts its records without gaps and closes its life with ENDED. So three things are seen: a gap in the count
-(records dropped, segments deleted), a broker that came back or was missed by its landmark without having closed its
-life (its last seconds may be gone), and rows that are there twice. A finding that such records might explain otherwise is
-`unknown`: those of any broker of the domains in which it happened, and gaps of applications that the finding names.
+Each writer counts its records without gaps and closes its life with ENDED. So three things are seen: a gap in the
+count (records dropped, segments deleted), a broker that came back or was missed by its landmark without having closed
+its life (its last seconds may be gone), and rows that are there twice. A finding that such records might explain
+otherwise is `unknown`: those of any broker of the domains in which it happened, and gaps of applications that the
+finding names.
 
 Owns: this judgement. Must not know: the rules.
 """

@@ -1,10 +1,10 @@
 """Causal order, judged from what applications did: what happened before what follows from the trace and from no clock.
 
-One send happened before another if its application sent it earlier, or if the sender of the other one had been given it
-before, or over any number of such steps. `replay` goes through the records of applications that talk to each other in an
-order that respects this: each application in its own, and nobody takes what has not been sent. For each life it keeps
-how many messages of each life happened before its present (a vector); a batch takes its sender's vector along until the
-last who takes it has done so. Vectors change only when something is taken, and batches in between share one.
+One send happened before another if its application sent it earlier, or if the sender of the other one had been given
+it before, or over any number of such steps. `replay` goes through the records of applications that talk to each other
+in an order that respects this: each application in its own, and nobody takes what has not been sent. For each life it
+keeps how many messages of each life happened before its present (a vector); a batch takes its sender's vector along until
+the last who takes it has done so. Vectors change only when something is taken, and batches in between share one.
 
 Memory: 8 bytes per life and vector; as many vectors as lives, mailboxes, and batches on their way; beside the columns.
 Owns: this order. Must not know: Spark, any other guarantee.
@@ -27,7 +27,7 @@ Vector = NDArray[np.int64]
 TURN: Final = 64
 """Records that one application may be ahead of the others: so few batches are on their way at once."""
 CHAINS_MAX: Final = 1_000
-"""Findings of one component that are shown with the whole chain of events; to find one is a walk through the records."""
+"""Findings of one circle that are shown with the whole chain of events; to find one is a walk through the records."""
 
 
 class Late(NamedTuple):

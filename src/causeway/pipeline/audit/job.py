@@ -1,4 +1,4 @@
-"""The job `audit`: what every acknowledgement meant, and whether it was so, from the records of brokers and applications.
+"""The job `audit`: what acknowledgements promised, and whether it was so, from records of brokers and applications.
 
 Owns: how the parts are put together, the certificate. Must not know: the rules.
 """

@@ -73,7 +73,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
 
 
 # Applications that talk to each other --------------------------------------------------------------------------------
-_CAUSAL_COLUMNS: Final = (
+CAUSAL_COLUMNS: Final = (
     "writer",
     "life",
     "sequence",
@@ -93,17 +93,18 @@ _CAUSAL_COLUMNS: Final = (
 def causal_rows(events: DataFrame) -> DataFrame:
     """What applications sent and took in causal order."""
     mine = (F.col("role") == "application") & F.col("causal") & F.col("step").isin(_SENT, _RECEIVED)
-    return events.where(mine).select(*_CAUSAL_COLUMNS)
+    return events.where(mine).select(*CAUSAL_COLUMNS)
 
 
 def circles(causal: DataFrame) -> DataFrame:
     """`name` of each application and the `circle` that it belongs to: those that are joined by who took what from
     whom. One task connects them; it sees each pair once."""
     taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct()
-    return taken.repartition(1).mapInArrow(_connected, "name string, circle string")
+    return taken.repartition(1).mapInArrow(connected, "name string, circle string")
 
 
-def _connected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def connected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Names and circles from rows of source, mailbox and reader."""
     above: dict[str, str] = {}
 
     def top(name: str) -> str:
@@ -131,9 +132,15 @@ def causal_verdicts(causal: DataFrame, joined: DataFrame) -> DataFrame:
 
 
 def _replayed(table: pa.Table) -> pa.Table:
+    return verdict_table(causal_table_verdicts(table))
+
+
+def causal_table_verdicts(table: pa.Table) -> Iterator[Verdict]:
+    """Verdicts about one circle."""
     table = table.combine_chunks()
     found = replay(records_of(table))
-    return verdict_table(chain(_causal_counts(table, found), _causal_findings(table, found)))
+    yield from _causal_counts(table, found)
+    yield from _causal_findings(table, found)
 
 
 def records_of(table: pa.Table) -> Records:

@@ -4,7 +4,7 @@ Rows come by stream, highest ids first, and are read once: whatever speaks of th
 happened to later ids is known already. So memory holds the rows of one batch, and for each mailbox and reader one row.
 
     kept        stored, or acknowledged by a mailbox, and never handed out although something behind it was
-    once        taken twice by one life of a reader without being given back; handed out after it was settled; stored twice
+    once        taken twice by one life of a reader and not given back; handed out after it was settled; stored twice
     in order    transactional: handed out, or taken, for the first time after one with a higher id
     stored ...  acknowledged before its owner had it, by the owner's own order; or nobody had it; or copies are missing
 
@@ -88,7 +88,7 @@ def stretches(rows: Iterable[Row]) -> Iterator[tuple[Stream, list[Row]]]:
 
 
 def pieces(rows: list[Row]) -> Iterator[tuple[int, int, list[Row]]]:
-    """Runs of ids of which the same rows speak, highest first, with these rows. `rows` have the highest `last` first."""
+    """Runs of ids of which the same rows speak, highest first, with these. `rows` have the highest `last` first."""
     first, last = rows[0].first, rows[0].last
     if all(row.first == first and row.last == last for row in rows):
         yield first, last, rows
@@ -294,7 +294,7 @@ def _after_settled(delivered: list[Row], settled: list[Row]) -> tuple[str, tuple
 
 def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[Row, ...]] | None:
     """An owner counted more copies than there are records of, in the same epoch."""
-    for steps in places.values():
+    for _, steps in sorted(places.items()):
         for stored in steps.get(_STORED, _NOTHING):
             copied = steps.get(_COPIED, _NOTHING)
             members = {row.writer for row in copied}
