@@ -170,25 +170,25 @@ class Reference:
             if row["role"] == "application" and row["causal"] and row["step"] in (Step.SENT, Step.RECEIVED)
         ]
         sent = {message: row for row in mine if row["step"] == Step.SENT for message in messages_of(row)}
-        took: dict[int, list[Row]] = {}
-        for row in mine:
-            if row["step"] == Step.RECEIVED:
-                for message in messages_of(row):
-                    if message in sent:
-                        took.setdefault(id(sent[message]), []).append(row)
+        took = [(row, m) for row in mine if row["step"] == Step.RECEIVED for m in messages_of(row) if m in sent]
+
+        def place(message: Message) -> tuple[int, int]:
+            return sent[message]["sequence"], message.id
 
         @cache
-        def after(event: int) -> frozenset[int]:
-            """All sends that come after a send, itself included."""
-            start = next(row for row in mine if id(row) == event)
-            seen, open_ = {event}, [start]
+        def after(cause: Message) -> frozenset[Message]:
+            """All messages that come after one: sent later by its sender, or by somebody who had been shown it."""
+            seen: set[Message] = set()
+            open_ = [cause]
             while open_:
-                row = open_.pop()
-                later = [r for r in mine if life(r) == life(row) and r["sequence"] > row["sequence"]]
-                for next_ in later + (took.get(id(row), []) if row["step"] == Step.SENT else []):
-                    if id(next_) not in seen:
-                        seen.add(id(next_))
-                        open_.append(next_)
+                one = open_.pop()
+                shown = [row for row, message in took if message == one]
+                for other, row in sent.items():
+                    later = life(row) == life(sent[one]) and place(other) > place(one)
+                    told = any(life(row) == life(got) and got["sequence"] < row["sequence"] for got in shown)
+                    if (later or told) and other not in seen:
+                        seen.add(other)
+                        open_.append(other)
             return frozenset(seen)
 
         for mailbox in sorted({row["mailbox"] for row in mine if row["step"] == Step.RECEIVED}):
@@ -205,11 +205,7 @@ class Reference:
                 for message in messages_of(row):
                     if message not in sent or message in shown:
                         continue
-                    late = any(
-                        (sent[other] is sent[message] and other.id > message.id)
-                        or (sent[other] is not sent[message] and id(sent[other]) in after(id(sent[message])))
-                        for other in shown
-                    )
+                    late = any(other in after(message) for other in shown)
                     self._count("causal order", "violated" if late else "held", message, row)
                     if late:
                         self.found.add(Found("causal order", "violated", message, mailbox))

@@ -1,4 +1,4 @@
-"""Random small traces for the audit: any step by anybody, except that nothing is taken in causal order before it is sent."""
+"""Random small traces for the audit: any step by anybody, but nothing is taken in causal order before it is sent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,15 @@ STEPS = (
     Step.EXPIRED,
     Step.TAKEN,
 )
-STREAMS = (("a1", "m0", 1), ("a1", "m0", 2), ("a2", "m0", 2), ("a1", "item", 2), ("a2", "m1", 0), ("a1", "m1", 3))
+STREAMS = (
+    ("a1", "m0", 1),
+    ("a1", "m0", 2),
+    ("a1", "m0", 2),
+    ("a2", "m0", 2),
+    ("a1", "item", 2),
+    ("a2", "m1", 0),
+    ("a1", "m1", 3),
+)
 CAUSAL = len(STREAMS)
 """Numbers of streams from here on stand for what applications send in causal order."""
 MAILBOXES = ("m0", "m1", "")
@@ -75,6 +83,8 @@ class Teller:
             return
         if luck == 2:
             self._count(writer, life)  # a record that is missing
+        if stream >= CAUSAL and step == Step.RECEIVED and luck > 4:
+            mailbox = f"{writer}-box-{place}"  # that nobody else reads
         note = "priority 9" if luck == 3 else ""
         how = {"mailbox": mailbox, "note": note, "epoch": 1 + luck % 2, "copies": 1 if step == Step.STORED else 0}
         ids = self._ids(writer, life, step, (stream, first, more), broker=broker)

@@ -3,8 +3,8 @@
 One send happened before another if its application sent it earlier, or if the sender of the other one had been given
 it before, or over any number of such steps. `replay` goes through the records of applications that talk to each other
 in an order that respects this: each application in its own, and nobody takes what has not been sent. For each life it
-keeps how many messages of each life happened before its present (a vector); a batch takes its sender's vector along until
-the last who takes it has done so. Vectors change only when something is taken, and batches in between share one.
+keeps how many messages of each life happened before its present (a vector); a batch takes its sender's vector along
+until the last who takes it has done so. Vectors change only when something is taken; batches in between share one.
 
 Memory: 8 bytes per life and vector; as many vectors as lives, mailboxes, and batches on their way; beside the columns.
 Owns: this order. Must not know: Spark, any other guarantee.
