@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from functools import reduce
@@ -25,6 +26,7 @@ from causeway.figures import Figure
 from causeway.lake.schema import KINDS, Column
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 Tick = Callable[[str, int, int], None]
@@ -75,7 +77,22 @@ class Job(NamedTuple):
     """Name -> meaning and default of what `--set` may say."""
 
 
-JOBS: Final[dict[str, Job]] = {}
+JOBS: Final[dict[str, Job]] = {
+    "rates": Job(
+        "causeway.pipeline.rates",
+        "rates of topics, peak periods, means and covariance of items",
+        reads="telemetry",
+        streams=True,
+        options={
+            "interval": "seconds of a window, which is one sample of a rate (1)",
+            "period": "seconds of the periods among which the peak is looked for (900)",
+            "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
+            "domain": "look at this domain alone (all)",
+            "capacity": "messages/s that every broker sustains, for placement.json (10000)",
+            "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
+        },
+    ),
+}
 """By name, as `causeway pipeline NAME` knows them."""
 
 
@@ -122,6 +139,17 @@ def write_result(found: JobResult, out: str, pictures: list[str]) -> dict[str, A
 def write_table(frame: DataFrame, out: str, name: str) -> str:
     """A table of the result, in place of one that was there; its name."""
     frame.write.mode("overwrite").parquet(str(Path(out) / name))
+    return name
+
+
+def write_small_table(table: pa.Table, out: str, name: str) -> str:
+    """The same for what the driver has already, without asking Spark."""
+    import pyarrow.parquet as pq
+
+    folder = Path(out) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "part-0.parquet")
     return name
 
 
