@@ -29,7 +29,7 @@ def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce) 
     """Parts of all rows of one kind that the lake has, or of those that this stream has seen until now."""
     if not request.stream:
         return reduce(read_lake(spark, request.lake, kind))
-    folder = Path(request.checkpoint)
+    folder = Path(request.checkpoint, kind)
     _check_owner(folder, request, kind, reduce)
     parts = folder / "parts"
 
@@ -50,9 +50,9 @@ def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce) 
     return spark.read.parquet(str(parts)).drop("run")
 
 
-def runs_of(request: JobRequest) -> int:
-    """How many times a stream found something new; 0 in batch."""
-    return len(list(Path(request.checkpoint).glob("parts/run=*"))) if request.stream else 0
+def runs_of(request: JobRequest, kind: str) -> int:
+    """How many times a stream found new rows of a kind; 0 in batch."""
+    return len(list(Path(request.checkpoint, kind).glob("parts/run=*"))) if request.stream else 0
 
 
 class _Owner(msgspec.Struct, frozen=True):

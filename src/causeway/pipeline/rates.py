@@ -73,7 +73,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     written = output.write(request, grid, periods, items, moments)
     return JobResult(
         job="rates",
-        summary=output.summarise(grid, periods, items, moments) | {"runs": runs_of(request)},
+        summary=output.summarise(grid, periods, items, moments) | {"runs": runs_of(request, "telemetry")},
         tables=(topics, series, *written),
         figures=output.figures(periods),
     )
