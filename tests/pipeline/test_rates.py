@@ -48,7 +48,7 @@ def run(spark: SparkSession, lake: Path, out: Path, **options: Any) -> JobResult
 
 
 def described(out: Path) -> tuple[np.ndarray, np.ndarray]:
-    found = json.loads((out / "placement.json").read_text())
+    found = json.loads((out / "model.json").read_text())
     return np.array(found["means"]), np.array(found["covariance"])
 
 

@@ -1,10 +1,9 @@
-"""Job `latency`: how long messages took, by hop, class, topic and site; how long causal ones were held; what it costs to
-know.
+"""Job `latency`: how long messages took, by hop, class, topic and site; how long they were held; what knowing it costs.
 
 Sketches are merged by adding counts of the same bucket (`lake.sketch`), so quantiles of any group of rows come from one
 grouping and one running sum: right to 1 %, whoever wrote the sketches.
 
-Writes `latency`, a row per hop and *cut*: `all`, `class`, `topic`, `site` (a domain), and `each` for all three together.
+Writes `latency`, a row per hop and *cut*: `all`, `class`, `topic`, `site` (a domain), `each` (all three together).
 Owns: this composition. Must not know: which bucket a duration is in.
 """
 

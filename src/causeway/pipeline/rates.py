@@ -5,7 +5,7 @@ From telemetry, which has no rows for seconds in which nothing happened, to
 - `series`: a row per topic with its rate in each of those periods, zeros filled in;
 - `topics`: mean, deviation and largest rate of every topic over all windows of the grid;
 - `items`, `covariance`: means and covariance of items over the windows of the peak periods;
-- `placement.json`: the same as `causeway plan placement` reads it, with the brokers that wrote and what they own now.
+- `model.json`: the same for `causeway plan placement` and the job `risk`, with brokers and what they own.
 
 Zeros are never rows: a window without any is counted, and what is dense (a block of windows by items, a topic's series)
 is made inside a task, one piece at a time.

@@ -67,12 +67,13 @@ def write(
     }
     for name, columns in tables.items():
         write_small_table(pa.table(columns), request.out, name)
-    _write_placement(request, items, moments)
-    return (*tables, "placement.json")
+    _write_model(request, items, moments)
+    return (*tables, "model.json")
 
 
-def _write_placement(request: JobRequest, items: Mapping[str, Item], moments: Moments) -> None:
-    """The description that `causeway plan placement` reads: an item is what it calls a topic there."""
+def _write_model(request: JobRequest, items: Mapping[str, Item], moments: Moments) -> None:
+    """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads. What both call
+    topics are items here."""
     described = {
         "brokers": _capacities(request, sorted({item.owner for item in items.values()})),
         "topics": list(items),
@@ -80,7 +81,7 @@ def _write_placement(request: JobRequest, items: Mapping[str, Item], moments: Mo
         "covariance": moments.covariance().tolist(),
         "present": {name: [item.owner] for name, item in items.items()},
     }
-    Path(request.out, "placement.json").write_text(json.dumps(described) + "\n")
+    Path(request.out, "model.json").write_text(json.dumps(described) + "\n")
 
 
 def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
