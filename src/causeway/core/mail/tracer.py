@@ -14,7 +14,7 @@ import msgspec
 from causeway.core.machine import Turn
 from causeway.core.mail.answers import Piece
 from causeway.core.mail.rows import BATCH, BatchHead, StoredBatch, decode_head
-from causeway.core.messages import Causal, Config, Deliver, Deposit, Published
+from causeway.core.messages import Causal, Config, Deliver, Deposit
 from causeway.limits import NAMES_REMEMBERED_MAX
 from causeway.names import SEATS, is_seat
 from causeway.store.base import Put, Write
@@ -129,7 +129,15 @@ class Tracer:
             sent = sent_as(head, config.name, last)
             if sent is not None:
                 reliable = bool(head.flags & _RELIABLE) or head.stream >= _ORDERED
-                how = ("", reliable, config.name, owner, config.epoch, 0, _size_of(head.body) - _LENGTH_BYTES * head.count)
+                how = (
+                    "",
+                    reliable,
+                    config.name,
+                    owner,
+                    config.epoch,
+                    0,
+                    _size_of(head.body) - _LENGTH_BYTES * head.count,
+                )
                 self._write(turn, Step.COPIED, sent, how)
         return turn.effects.traces
 
@@ -160,13 +168,13 @@ def sent_as(
         seat = dest.removeprefix(SEAT_PREFIX)
         if was is None or not was.source:
             return SentAs(batch.source, batch.incarnation, SEATS, _ORDERED, own, causal.service, topic, seat)
-        spans = _spans(was, last - batch.first + 1)
+        spans = was.ids(last - batch.first + 1)
         return SentAs(was.source, was.incarnation, SEATS, _ORDERED, spans, causal.service, topic, seat)
     if was is None:
         return SentAs(batch.source, batch.incarnation, dest, batch.stream, own, batch.stream, "")
     if not was.source:
         return SentAs(batch.source, batch.incarnation, item_of(was.topic), batch.stream, own, batch.stream, was.topic)
-    spans = _spans(was, last - batch.first + 1)
+    spans = was.ids(last - batch.first + 1)
     if is_seat(batch.source):
         seat = batch.source.removeprefix(SEAT_PREFIX)
         return SentAs(was.source, was.incarnation, SEATS, _ORDERED, spans, was.stream, was.topic, seat)
@@ -177,16 +185,3 @@ def _size_of(body: msgspec.Raw) -> int:
     """Of an encoded body: how long it is without what msgpack puts before it."""
     size = len(memoryview(body))
     return size - (2 if size < 1 << 8 else 3 if size < 1 << 16 else 5)
-
-
-def _spans(was: Published, count: int) -> Sequence[Span]:
-    """The sender's ids of the first `count` messages of a batch that was taken from a published one."""
-    if not was.picked:
-        return ((was.first, was.first + count - 1),)
-    found: list[Span] = []
-    for first, last in was.picked:
-        taken = min(last - first + 1, count)
-        if taken > 0:
-            found.append((was.first + first, was.first + first + taken - 1))
-        count -= taken
-    return found

@@ -1,0 +1,38 @@
+"""Opening a recorder where somebody asked for one. Owns: what is said when the lake cannot be written at all.
+
+Nothing else of the lake is loaded before somebody asks: pyarrow takes a while, and is an extra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.errors import ConfigError
+from causeway.limits import LAKE_BYTES_MAX
+from causeway.types import SECOND, Duration, Instant
+
+if TYPE_CHECKING:
+    from causeway.lake.recorder import Recorder
+
+
+def open_recorder(
+    lake: str | Path,
+    who: tuple[str, str, int, str],
+    clock: Callable[[], Instant],
+    *,
+    bytes_max: int = LAKE_BYTES_MAX,
+    every: Duration = 5 * SECOND,
+) -> Recorder:
+    """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer."""
+    try:
+        from causeway.lake.recorder import Recorder
+        from causeway.lake.segments import NO_DOMAIN, WriterName
+    except ImportError as error:
+        remedy = f"needs pyarrow ({error}); install it with 'pip install causeway[lake]', or leave the lake out"
+        raise ConfigError("lake", str(lake), remedy) from error
+    writer = WriterName(*who[:3], who[3] or NO_DOMAIN)
+    recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every)
+    recorder.start()
+    return recorder
