@@ -5,6 +5,7 @@ Nothing else of the lake is loaded before somebody asks: pyarrow takes a while, 
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from causeway.lake.recorder import Recorder
 
 
+def require_pyarrow(lake: str | Path) -> None:
+    """Refuse a lake where it cannot be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        remedy = "needs pyarrow; install it with \"pip install 'causeway[lake]'\", or leave the lake out"
+        raise ConfigError("lake", str(lake), remedy)
+
+
 def open_recorder(
     lake: str | Path,
     who: tuple[str, str, int, str],
@@ -26,12 +34,10 @@ def open_recorder(
     every: Duration = 5 * SECOND,
 ) -> Recorder:
     """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer."""
-    try:
-        from causeway.lake.recorder import Recorder
-        from causeway.lake.segments import NO_DOMAIN, WriterName
-    except ImportError as error:
-        remedy = f"needs pyarrow ({error}); install it with 'pip install causeway[lake]', or leave the lake out"
-        raise ConfigError("lake", str(lake), remedy) from error
+    require_pyarrow(lake)
+    from causeway.lake.recorder import Recorder
+    from causeway.lake.segments import NO_DOMAIN, WriterName
+
     writer = WriterName(*who[:3], who[3] or NO_DOMAIN)
     recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every)
     recorder.start()

@@ -52,6 +52,8 @@ class LakeWriter:
         self._rows_max = rows_max
         self._opened = False
         self._sequence = 0
+        self.latest: Instant = 0
+        """When the last record was made."""
         self._meters = Meters()
         self._left_out = 0
         self._batches: dict[tuple[str, str], list[pa.RecordBatch]] = {}
@@ -87,8 +89,9 @@ class LakeWriter:
             records = joined(records)
         for at in range(0, len(records), CHUNK):
             self._take(records[at : at + CHUNK])
-        if records and self._since is None:
-            self._since = records[0].at
+        if records:
+            self.latest = records[-1].at
+            self._since = records[0].at if self._since is None else self._since
         if self._rows >= self._rows_max:
             self.roll()
 
