@@ -76,7 +76,7 @@ class Step(enum.IntEnum):
     """Its life ended in order: nothing of it is missing behind this. Without it, its last seconds may be."""
 
 
-class TraceRecord(msgspec.Struct, frozen=True, array_like=True):
+class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One step in the life of one batch, or of a part of it."""
 
     at: int

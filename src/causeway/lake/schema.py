@@ -49,7 +49,9 @@ EVENTS: Final = (
     Column("causal", "bool", "whether it was sent in causal order"),
     Column("topic", "string", "that it was published on; empty when it was sent to a mailbox"),
     Column("mailbox", "string", "where this happened: the mailbox, item or subscription; empty where it is none"),
-    Column("seat", "string", "in causal order, the seat that it is at or on its way to, or that handed it to the mailbox"),
+    Column(
+        "seat", "string", "in causal order, the seat that it is at or on its way to, or that handed it to the mailbox"
+    ),
     Column("peer", "string", "the other side: owner of what was copied, next broker, reader; or empty"),
     Column("epoch", "int64", "of the replica group, for what is stored or copied; 0 otherwise"),
     Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
