@@ -46,7 +46,7 @@ def exploded(verdicts: list[Verdict]) -> tuple[set[Found], Counter[tuple[str, st
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in verdicts:
         counts[one.service, one.guarantee, one.outcome] += one.messages
-        if one.source:
+        if one.reason:
             assert one.messages == one.last - one.first + 1
             assert one.evidence, one
             key = (one.source, one.incarnation, one.dest, one.stream)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from causeway.figures import Curve, Figure
 from causeway.pipeline.audit.doubts import doubtful, life_sums, missed, with_doubts
+from causeway.pipeline.audit.following import followed
 from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
 from causeway.pipeline.audit.words import HELD, UNKNOWN, VIOLATED, VIOLATIONS, WAITING
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_table
@@ -25,15 +26,15 @@ EXAMPLES_MAX: Final = 10
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Judge every message of a lake."""
-    if request.stream:
-        from causeway.pipeline.audit.following import follow
-
-        return follow(spark, request, tick)
-    events = read_lake(spark, request.lake, "events")
     tick("messages and their order", 0, 2)
-    verdicts = all_verdicts(events).persist()
+    if request.stream:
+        found, lives = followed(spark, request)
+    else:
+        events = read_lake(spark, request.lake, "events")
+        found, lives = all_verdicts(events), doubtful(life_sums(events), missed(events))
+    verdicts = found.persist()
     try:
-        return conclude(verdicts, doubtful(life_sums(events), missed(events)), request.out, tick)
+        return conclude(verdicts, lives, request.out, tick)
     finally:
         verdicts.unpersist()
 
@@ -62,13 +63,13 @@ def conclude(verdicts: DataFrame, lives: DataFrame, out: str, tick: Tick) -> Job
 
 def found_only(verdicts: DataFrame) -> DataFrame:
     """Those that say something about certain messages."""
-    return verdicts.where(F.col("source") != "")
+    return verdicts.where(F.col("reason") != "")
 
 
 def certificate(verdicts: DataFrame, findings: DataFrame) -> DataFrame:
     """Messages by class, guarantee and outcome."""
     columns = ("service", "guarantee", "outcome", "messages")
-    counted = verdicts.where(F.col("source") == "").select(*columns)
+    counted = verdicts.where(F.col("reason") == "").select(*columns)
     return (
         counted.unionByName(findings.select(*columns))
         .groupBy("service", "guarantee", "outcome")
@@ -78,16 +79,18 @@ def certificate(verdicts: DataFrame, findings: DataFrame) -> DataFrame:
 
 
 def summary_of(lines: list[dict[str, Any]], examples: list[dict[str, Any]], doubts: int) -> dict[str, Any]:
-    """The answer in short. `clean` says that no guarantee is known to be broken, and none is in doubt."""
+    """The answer in short. `verdict` is `clean`, `broken`, or `clean as far as records go` if some are in doubt."""
     guarantees: dict[str, dict[str, int]] = {}
     for line in lines:
         totals = guarantees.setdefault(line["guarantee"], {})
         totals[line["outcome"]] = totals.get(line["outcome"], 0) + int(line["messages"])
     found = {VIOLATIONS[name]: totals.get(VIOLATED, 0) for name, totals in guarantees.items()}
+    unknown = sum(totals.get(UNKNOWN, 0) for totals in guarantees.values())
+    broken = any(found.values())
     return {
-        "clean": not any(found.values()) and not any(totals.get(UNKNOWN, 0) for totals in guarantees.values()),
+        "verdict": "broken" if broken else "clean as far as records go" if unknown else "clean",
         "found": {name: count for name, count in found.items() if count},
-        "unknown": sum(totals.get(UNKNOWN, 0) for totals in guarantees.values()),
+        "unknown": unknown,
         "guarantees": guarantees,
         "lives_in_doubt": doubts,
         "examples": examples,

@@ -138,8 +138,9 @@ def _replayed(table: pa.Table) -> pa.Table:
 def causal_table_verdicts(table: pa.Table) -> Iterator[Verdict]:
     """Verdicts about one circle."""
     table = table.combine_chunks()
-    found = replay(records_of(table))
-    yield from _causal_counts(table, found)
+    records = records_of(table)
+    found = replay(records)
+    yield from _causal_counts(table, records, found)
     yield from _causal_findings(table, found)
 
 
@@ -177,17 +178,21 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
     return np.asarray(_one(table, name).to_numpy(zero_copy_only=False), np.int64)
 
 
-def _causal_counts(table: pa.Table, found: Replayed) -> Iterator[Verdict]:
-    """How many messages were held against the order, by class."""
+def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterator[Verdict]:
+    """How many messages of each stream were held against the order."""
     late = np.zeros(table.num_rows, np.int64)
     for one in found.late:
         late[one.taken] += one.last - one.first + 1
-    reliable, service = _numbers(table, "reliable"), _numbers(table, "service")
+    how = _numbers(table, "service") * 2 + _numbers(table, "reliable")
+    columns = np.stack([records.source, records.incarnation, records.stream, how], axis=1)
+    _, examples, streams = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     for outcome, messages in ((HELD, found.checked - late), (SHARED, found.shared)):
-        totals = np.bincount(service * 2 + reliable, weights=messages.astype(np.float64))
+        totals = np.bincount(streams.ravel(), weights=messages.astype(np.float64))
         for code in np.flatnonzero(totals).tolist():
-            name = class_name(code // 2, reliable=bool(code % 2), causal=True)
-            yield Verdict(name, CAUSAL, outcome, int(totals[code]))
+            one = table.slice(int(examples[code]), 1).to_pylist()[0]
+            name = class_name(one["service"], reliable=one["reliable"], causal=True)
+            whose = (one["source"], one["incarnation"], one["dest"], one["stream"])
+            yield Verdict(name, CAUSAL, outcome, int(totals[code]), *whose)
 
 
 def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Verdict]:

@@ -51,22 +51,22 @@ _TRANSACTIONAL: Final = int(ServiceClass.TRANSACTIONAL)
 _COMMITTED: Final = int(ServiceClass.COMMITTED)
 
 Stream = tuple[str, int, str, int]
-Counts = dict[tuple[str, str, str], int]
 Steps = dict[int, list[Row]]
 _NOTHING: Final[list[Row]] = []
 
 
 def judge(rows: Iterable[Row]) -> Iterator[Verdict]:
-    """Verdicts about rows that come by stream, in each highest `last` first: findings, and at the end counts."""
-    counts: Counts = {}
+    """Verdicts about rows that come by stream, in each highest `last` first: findings, and counts of each stream."""
     judged: StreamJudge | None = None
     for stream, batch in stretches(rows):
         if judged is None or judged.stream != stream:
-            judged = StreamJudge(stream, counts)
+            if judged is not None:
+                yield from judged.counts()
+            judged = StreamJudge(stream)
         for first, last, about in pieces(batch):
             yield from judged.judge(first, last, about)
-    for (service, guarantee, outcome), messages in counts.items():
-        yield Verdict(service, guarantee, outcome, messages)
+    if judged is not None:
+        yield from judged.counts()
 
 
 def stretches(rows: Iterable[Row]) -> Iterator[tuple[Stream, list[Row]]]:
@@ -108,9 +108,9 @@ def pieces(rows: list[Row]) -> Iterator[tuple[int, int, list[Row]]]:
 class StreamJudge:
     """One stream, from its highest ids to its lowest."""
 
-    def __init__(self, stream: Stream, counts: Counts) -> None:
+    def __init__(self, stream: Stream) -> None:
         self.stream = stream
-        self._counts = counts
+        self._counts: dict[tuple[str, str, str], int] = {}
         self._handed: dict[str, Row] = {}
         """By mailbox: that something with a higher id was handed out there."""
         self._handed_behind: dict[tuple[str, str, int], tuple[Row, Row]] = {}
@@ -137,6 +137,11 @@ class StreamJudge:
                 yield from self._once(mailbox, steps)
                 if self.stream[3] == _TRANSACTIONAL and not one.causal:
                     yield from self._in_order(mailbox, steps)
+
+    def counts(self) -> Iterator[Verdict]:
+        """How many messages were held against which guarantee, findings aside."""
+        for (service, guarantee, outcome), messages in self._counts.items():
+            yield Verdict(service, guarantee, outcome, messages, *self.stream)
 
     # Kept ------------------------------------------------------------------------------------------------------
     def _kept(self, mailbox: str, steps: Steps, *, acknowledged: bool) -> Iterator[Verdict]:

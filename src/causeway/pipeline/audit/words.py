@@ -102,21 +102,22 @@ class Evidence(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What is said of messages under one guarantee. Those for which it held, or that wait, are only counted: then the
-    fields from `source` on are empty."""
+    """What is said of messages of one stream under one guarantee. Those for which it held, or that wait, are only
+    counted: then the fields from `first` on are empty."""
 
     service: str
     guarantee: str
     outcome: str
     messages: int
-    source: str = ""
-    incarnation: int = 0
-    dest: str = ""
-    stream: int = 0
+    source: str
+    incarnation: int
+    dest: str
+    stream: int
     first: int = 0
     last: int = 0
     mailbox: str = ""
     reason: str = ""
+    """What is wrong with them; empty for a count."""
     domains: tuple[str, ...] = ()
     """Where it happened: records that are missing there put it in doubt."""
     evidence: tuple[Evidence, ...] = ()
