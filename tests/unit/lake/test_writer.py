@@ -137,7 +137,9 @@ def test_what_an_application_took_one_by_one_is_one_row(tmp_path: Path) -> None:
     writer = LakeWriter(tmp_path, WriterName("shop", "application", 1))
     step = Step.RECEIVED
     writer.take([some_record(number, step, broker="") for number in (1, 2, 3)])
-    writer.take([some_record(7, Step.SENT, broker=""), some_record(4, step, broker=""), some_record(6, step, broker="")])
+    writer.take(
+        [some_record(7, Step.SENT, broker=""), some_record(4, step, broker=""), some_record(6, step, broker="")]
+    )
     writer.roll()
     rows = [(row["sequence"], row["step"], row["first"], row["last"], row["bytes"]) for row in rows_of(tmp_path)]
     assert rows == [(1, step, 1, 3, 30), (2, Step.SENT, 7, 7, 10), (3, step, 4, 4, 10), (4, step, 6, 6, 10)]
