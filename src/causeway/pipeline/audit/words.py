@@ -101,7 +101,7 @@ class Evidence(NamedTuple):
     mailbox: str
 
 
-class Verdict(NamedTuple):
+class Judgement(NamedTuple):
     """What is said of messages of one stream under one guarantee. Those for which it held, or that wait, are only
     counted: then the fields from `first` on are empty."""
 
