@@ -18,7 +18,8 @@ import pytest
 
 import causeway
 from causeway.local.cluster import ProcessCluster
-from causeway.topics import is_item, item_of
+from causeway.names import twin_name
+from causeway.topics import critical_item, is_item, item_of
 from tests.integration.processes import running_cluster
 
 SECONDS = float(os.environ.get("CAUSEWAY_MANAGEMENT_SECONDS", "6"))
@@ -33,8 +34,6 @@ QUIET_SECONDS = 1.5
 """After a kill nobody asks sixteen brokers for their state: the answers take the time that is measured."""
 COPIES = 3
 PATIENCE_SECONDS = 60.0
-PUBLISH_SECONDS = 20.0
-"""Then a message to a topic without a copy is given up."""
 CONNECTIONS = 4
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -69,6 +68,8 @@ class Traffic:
         self.refused: dict[str, int] = {}
         self._sent = dict.fromkeys(TOPICS, 0)
         self.mailboxes: dict[str, str] = {}
+        self.stopped = 0.0
+        """Nothing was published after that."""
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._clients: list[causeway.Bus] = []
@@ -100,7 +101,7 @@ class Traffic:
 
         async def one(text: str) -> None:
             try:
-                await client.publish(topic, text, timeout=PUBLISH_SECONDS)
+                await client.publish(topic, text, timeout=PATIENCE_SECONDS)
             except causeway.CausewayError:
                 self.refused[topic] = self.refused.get(topic, 0) + 1
             else:
@@ -124,6 +125,7 @@ class Traffic:
         if meanwhile is not None:
             await meanwhile()
         await lasting(seconds)
+        self.stopped = time.perf_counter()
         self._stop.set()
         await asyncio.gather(*publishing)
 
@@ -214,14 +216,6 @@ class Region:
             await asyncio.sleep(0.25)
         return view
 
-    async def eventually_lost(self, domain: str) -> list[str]:
-        """What a landmark names as lost, as soon as it names anything."""
-        deadline = time.perf_counter() + PATIENCE_SECONDS
-        while not (lost := (await self.domain(domain)).get("lost")):
-            assert time.perf_counter() < deadline, "nothing is named as lost"
-            await asyncio.sleep(0.25)
-        return [str(name) for name in lost]
-
     async def spares(self) -> list[str]:
         return [agent["broker"] for agent in (await self.domain())["agents"] if not agent["seated"]]
 
@@ -232,11 +226,11 @@ class Region:
         self.dead += names
         return at
 
-    async def revive(self) -> None:
-        """Start the killed ones again: as spares, if their seats were taken."""
-        for name in self.dead:
-            await self.cluster.restart(name)
-        self.dead = []
+    async def revive(self, *names: str) -> None:
+        """Start killed ones again, or all of them: as spares, if their seats were taken."""
+        names = names or tuple(self.dead)
+        await asyncio.gather(*map(self.cluster.restart, names))
+        self.dead = [name for name in self.dead if name not in names]
         await self.cluster.wait_active()
         await self.whole(time.perf_counter())
 
@@ -259,7 +253,7 @@ class Kill:
 
     async def run(self, *names: str) -> None:
         """Until everything is whole again, too."""
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(self.watch())
         await self.strike(*names)
         await watching
 
@@ -269,10 +263,11 @@ class Kill:
             self._at = await self._region.kill(*names)
 
         await self._traffic.run(SECONDS, kill)
-        ended = max(reading.times[-1] for reading in self._traffic.read.values())
-        self.gaps = {topic: reading.gap(self._at, ended) for topic, reading in self._traffic.read.items()}
+        self.gaps = {
+            topic: reading.gap(self._at, self._traffic.stopped) for topic, reading in self._traffic.read.items()
+        }
 
-    async def _watch(self) -> None:
+    async def watch(self) -> None:
         while not self._at:
             await asyncio.sleep(0.05)
         await lasting(QUIET_SECONDS)
@@ -325,3 +320,64 @@ async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) ->
     await traffic.close()
 
     assert not traffic.doubled()
+
+
+async def test_three_killed_with_all_copies_of_a_topic_and_a_domain_without_its_majority(region: Region) -> None:
+    traffic = Traffic(region.cluster.url)
+    await traffic.open()
+    await traffic.run(2)
+    await region.whole(time.perf_counter())
+    print()
+
+    holders = await region.holders()
+    victims = next(members for name, members in holders.items() if is_item(name) and members <= {*NORTH})
+    gone = {name for name, members in holders.items() if members <= victims}
+    assert any(is_item(name) for name in gone)
+
+    def is_hurt(topic: str) -> bool:
+        """Whether nobody has a copy of the item, or of the mailbox; on both ways if there are two."""
+        items, mailbox = [item_of(topic)], traffic.mailboxes[topic]
+        if topic in CRITICAL:
+            items, mailboxes = [critical_item(topic, way) for way in (0, 1)], [mailbox, twin_name(mailbox)]
+        else:
+            mailboxes = [mailbox]
+        return gone.issuperset(items) or gone.issuperset(mailboxes)
+
+    hurt = [topic for topic in TOPICS if is_hurt(topic)]
+    three = Kill("three killed", region, traffic)
+
+    async def named_and_back() -> None:
+        await three.watch()
+        view = await region.eventually(lambda view: bool(view.get("lost")), "nothing is named as lost")
+        assert {*view["lost"]} == gone
+        await region.revive(min(victims))
+        await region.eventually(lambda view: view.get("lost") == [], "still lost")
+
+    returning = asyncio.create_task(named_and_back())
+    await three.strike(*victims)
+    await returning
+    three.show([topic for topic in CRITICAL if topic not in hurt], [topic for topic in ORDINARY if topic not in hurt])
+    print(f"named as lost: {len(gone)} groups, {len(hurt)} of {len(TOPICS)} topics wait")
+    await traffic.all_arrived()
+    await region.revive()
+
+    before = await region.domain()
+    spares = [agent["broker"] for agent in before["agents"] if not agent["seated"]]
+    seated = [seat["holder"] for seat in before["seats"] if seat["holder"] != before["landmark"]]
+    most = [*spares, *seated][: len(before["agents"]) // 2 + 1]
+    majority = Kill(f"{len(most)} of {len(before['agents'])} agents killed", region, traffic)
+    await majority.strike(*most)
+    seen = await region.eventually(lambda view: bool(view["blocked"]), "nobody says that the majority is gone")
+    print(f"{seen['blocked']}")
+    assert f"{len(before['agents']) - len(most)} of {len(before['agents'])} copies reachable" in seen["blocked"]
+    assert seen["seats"] == before["seats"]
+    majority.show()
+    await traffic.all_arrived()
+    await region.revive()
+    await region.eventually(lambda view: view["blocked"] is None and "load" in view, "no landmark again")
+    await traffic.run(1)
+    await traffic.all_arrived()
+    await traffic.close()
+
+    assert not traffic.doubled()
+    assert not traffic.refused

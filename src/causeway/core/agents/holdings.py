@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from itertools import islice
 
 from causeway.core.messages import Config, Holding, Holdings
@@ -94,10 +94,7 @@ class HoldingsKnown:
         """Those that are items, by name."""
         return sorted((held for held in self._all.values() if is_ordinary_item(held.name)), key=lambda held: held.name)
 
-    def lost(self, failed: Iterable[BrokerId]) -> list[str]:
-        """Names of groups all of whose holders have failed: nobody has a copy before one of them is back."""
-        gone = dict.fromkeys(failed)
-        if not gone:
-            return []
-        found = (held.name for held in self._all.values() if all(member in gone for member in held.members))
+    def lost(self, is_gone: Callable[[BrokerId], bool]) -> list[str]:
+        """Names of groups all of whose holders are gone: nobody has a copy before one of them is back."""
+        found = (held.name for held in self._all.values() if all(map(is_gone, held.members)))
         return sorted(islice(found, STATUS_ENTRIES_MAX))

@@ -308,6 +308,10 @@ class Landmark:
     def _lives(self, broker: BrokerId) -> bool:
         return self._links.is_up(broker) and not self.failures.has_failed(broker)
 
+    def _is_gone(self, broker: BrokerId) -> bool:
+        """Copies may be with brokers of other domains: of them we know what our own links say."""
+        return self.failures.has_failed(broker) if broker in self.roll.agents else self._groups.suspects(broker)
+
     def _refresh(self, turn: Turn) -> None:
         """Only who worked with the failed brokers measures anew."""
         failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
@@ -344,7 +348,7 @@ class Landmark:
             "failed": sorted(names[broker] for broker in failed if broker in names),
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
-            "lost": self.holdings.lost(failed),
+            "lost": self.holdings.lost(self._is_gone) if failed else [],
             "load": self.placer.statistics(self.roll, self.holdings),
             "bottlenecks": [
                 {

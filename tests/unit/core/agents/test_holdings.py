@@ -70,16 +70,15 @@ def test_reports_have_a_bounded_size() -> None:
 def test_group_is_lost_when_all_its_holders_failed() -> None:
     known = HoldingsKnown()
     known.report(report(held("box", "a", "b"), held("crate", "b", "c"), held("ash", "b")))
-    assert known.lost([]) == []
-    assert known.lost([id_of("a"), id_of("b")]) == ["ash", "box"]
+    assert known.lost([id_of("a"), id_of("b")].__contains__) == ["ash", "box"]
 
 
 def test_later_epochs_count_and_ended_groups_do_not() -> None:
     known = HoldingsKnown()
     known.report(report(held("box", "a", epoch=5)))
     known.report(report(held("box", "b", epoch=4), held("crate")))
-    assert known.lost([id_of("b")]) == []
-    assert known.lost([id_of("a")]) == ["box"]
+    assert known.lost([id_of("b")].__contains__) == []
+    assert known.lost([id_of("a")].__contains__) == ["box"]
     known.report(report(held("box", epoch=4)))
     assert known.count == 1
     known.report(report(held("box", epoch=5)))
@@ -90,9 +89,9 @@ def test_what_the_last_landmark_wrote_counts_until_there_is_a_later_epoch() -> N
     known = HoldingsKnown()
     box, crate = held("box", "a", epoch=5), held("crate", "a", epoch=2)
     known.start({one.group: one for one in (box, crate)})
-    assert known.lost([id_of("a")]) == ["box", "crate"]
+    assert known.lost([id_of("a")].__contains__) == ["box", "crate"]
     known.report(report(held("box", "b", epoch=6), crate))
-    assert known.lost([id_of("a")]) == ["crate"]
+    assert known.lost([id_of("a")].__contains__) == ["crate"]
 
 
 def test_only_what_changed_is_to_be_written_in_parts_of_a_bounded_size() -> None:
@@ -112,10 +111,14 @@ def test_groups_beyond_the_bound_are_not_kept_but_known_ones_still_change(monkey
     monkeypatch.setattr("causeway.core.agents.holdings.HOLDINGS_MAX", 1)
     known = HoldingsKnown()
     known.report(report(held("box", "a"), held("crate", "a"), held("box", "b", epoch=2)))
-    assert (known.count, known.lost([id_of("a")]), known.lost([id_of("b")])) == (1, [], ["box"])
+    assert (known.count, known.lost([id_of("a")].__contains__), known.lost([id_of("b")].__contains__)) == (
+        1,
+        [],
+        ["box"],
+    )
 
 
 def test_list_of_lost_groups_is_bounded() -> None:
     known = HoldingsKnown()
     known.report(report(*(held(f"box-{number}", "a") for number in range(STATUS_ENTRIES_MAX + 5))))
-    assert len(known.lost([id_of("a")])) == STATUS_ENTRIES_MAX
+    assert len(known.lost([id_of("a")].__contains__)) == STATUS_ENTRIES_MAX

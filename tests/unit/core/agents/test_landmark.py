@@ -437,6 +437,16 @@ def test_next_landmark_can_name_what_was_lost_with_the_last_one() -> None:
     assert hill.landmark.statistics(hill.now)["lost"] == ["box", "crate"]
 
 
+def test_group_with_copies_in_other_domains_is_lost_when_our_links_to_those_are_broken_too() -> None:
+    hill = domain()
+    box = Holding(key_of("box"), "box", 3, id_of("b3"), (id_of("b3"), id_of("elsewhere")))
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    hill.fail("b3")
+    assert hill.landmark.statistics(hill.now)["lost"] == []
+    hill.groups.suspected.add(id_of("elsewhere"))
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
+
+
 def test_bottlenecks_are_shown_with_their_brokers_while_they_last_and_only_of_agents() -> None:
     hill = domain()
     slow = Bottleneck("box", BottleneckKind.CONSUMER, "'app' holds 10 messages", 7 * SECOND)

@@ -7,7 +7,7 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.groups.state import is_quorum, majority
-from causeway.core.groups.witnesses import ROW
+from causeway.core.groups.witnesses import ROW, witnesses_of
 from causeway.core.messages import (
     Accept,
     Adopted,
@@ -168,3 +168,17 @@ def test_last_copy_and_two_witnesses_go_on_without_the_other_two() -> None:
     found = bench.groups.config(KEY)
     assert found is not None
     assert (found.epoch, found.owner) == (8, B.id)
+
+
+# Who is one ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [((A,), []), ((A, B), ["c", "d", "e"]), ((A, B, C), ["d", "e"]), ((A, B, C, D), [])],
+    ids=["no-copies", "odd-together", "as-usual", "more-than-the-ring-makes"],
+)
+def test_witnesses_are_the_nearest_unless_there_are_more_members_than_the_ring_makes(
+    members: tuple[Peer, ...], found: list[str]
+) -> None:
+    bench = Bench(A, [A, B, C, D, E], copies=3, root_copies=3, witnesses=4)
+    chosen = witnesses_of(bench.groups._r, KEY, [Member(peer, peer.store) for peer in members], None)
+    assert [one.peer.name for one in chosen] == found
