@@ -181,7 +181,7 @@ class BrokerAgents:
     def on_lost(self, turn: Turn, event: OwnershipLost) -> None:
         """We own a group no longer."""
         for agent in self._agents.values():
-            agent.told.lost(event.group, event.config)
+            agent.told.lost(event.group, event.config, stays=agent.card_of(event.config.owner) is not None)
             agent.on_holdings(turn)
         self._lookout.forget(turn, event.config.name)
 

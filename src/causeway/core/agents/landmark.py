@@ -50,6 +50,12 @@ from causeway.types import SECOND, BrokerId, Duration, Instant, Key
 NOTABLE_PERCENT: Final = 10
 """By so much a measured figure must have changed to be written down again."""
 
+HELD_WRITTEN_AFTER: Final[Duration] = SECOND
+"""Groups that change within this time are written down together: every voter has them on its disk."""
+
+HELD_AT_ONCE_MAX: Final = 1024
+"""In one operation: with names of full length they are far from filling a frame."""
+
 
 class Landmark:
     """One domain, while we are its landmark."""
@@ -64,6 +70,8 @@ class Landmark:
         self.holdings = HoldingsKnown()
         self.bottlenecks = BottlenecksKnown()
         self.placer = Placer(config.rates_every)
+        self._held_due: Instant | None = None
+        """When the next landmark shall know of groups what we know."""
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
@@ -82,6 +90,7 @@ class Landmark:
         self.roll = rows.read(event.rows)
         self._pending.clear()
         self.told, self.policy = self._directory(), self._decided_policy()
+        self.holdings.start(self.roll.held)
         self.placer.start(turn.now)
         me = self._links.me
         for broker, card in self.roll.agents.items():
@@ -162,6 +171,7 @@ class Landmark:
             case Holdings():
                 if head.term == self.term:
                     self.holdings.report(head)
+                    self._plan_held(turn)
             case ItemRates():
                 if head.by in self.roll.agents:
                     self.placer.report(head)
@@ -238,9 +248,23 @@ class Landmark:
         if not self._groups.serving(self._group):
             return  # no majority of the agents is with us: `resume` looks again
         self._fill_seats(turn)
+        self._write_held(turn)
         request = self.placer.look(turn.now, self.roll, self.holdings, self.failures.has_failed)
         if request is not None:
             turn.effects.plans.append(PlanItems(self._group, request))
+
+    def _plan_held(self, turn: Turn) -> None:
+        if self._held_due is None and self.holdings.has_unwritten:
+            self._held_due = turn.now + HELD_WRITTEN_AFTER
+
+    def _write_held(self, turn: Turn) -> None:
+        """Nobody is told: it is for whoever is landmark after us, and no part of the directory."""
+        if self._held_due is not None and turn.now >= self._held_due:
+            position = self._groups.position(self._group)
+            changed = self.holdings.take_unwritten(HELD_AT_ONCE_MAX)
+            self._groups.append(turn, self._group, [rows.held_row(self._group, position, one) for one in changed], 1)
+            self._held_due = None
+            self._plan_held(turn)
 
     def on_planned(self, turn: Turn, plan: PlannedItems) -> None:
         """The places of our items are computed: write them down if they are others."""
@@ -284,6 +308,10 @@ class Landmark:
     def _lives(self, broker: BrokerId) -> bool:
         return self._links.is_up(broker) and not self.failures.has_failed(broker)
 
+    def _is_gone(self, broker: BrokerId) -> bool:
+        """Copies may be with brokers of other domains: of them we know what our own links say."""
+        return self.failures.has_failed(broker) if broker in self.roll.agents else self._groups.suspects(broker)
+
     def _refresh(self, turn: Turn) -> None:
         """Only who worked with the failed brokers measures anew."""
         failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
@@ -309,8 +337,8 @@ class Landmark:
     def next_deadline(self) -> Instant | None:
         if not self._groups.serving(self._group):
             return None
-        look = self.failures.next_look()
-        return self.placer.due if look is None else min(look, self.placer.due)
+        looks = (self.failures.next_look(), self._held_due)
+        return min([self.placer.due, *(look for look in looks if look is not None)])
 
     def statistics(self, now: Instant) -> dict[str, object]:
         """What only the landmark knows."""
@@ -320,7 +348,7 @@ class Landmark:
             "failed": sorted(names[broker] for broker in failed if broker in names),
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
-            "lost": self.holdings.lost(failed),
+            "lost": self.holdings.lost(self._is_gone) if failed else [],
             "load": self.placer.statistics(self.roll, self.holdings),
             "bottlenecks": [
                 {

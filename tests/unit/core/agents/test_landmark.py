@@ -7,7 +7,7 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.agents.failures import FLAP_SPAN, SETTLE
-from causeway.core.agents.landmark import Landmark
+from causeway.core.agents.landmark import HELD_WRITTEN_AFTER, Landmark
 from causeway.core.agents.placer import WINDOWS_MIN
 from causeway.core.effects import PlanItems
 from causeway.core.events import OwnershipGained
@@ -81,7 +81,7 @@ class Hill:
                     self.rows[write.key] = Row(write.key, write.seq, write.value)
                 else:
                     assert isinstance(write, Delete)
-                    del self.rows[write.start]
+                    self.rows.pop(write.start, None)
             self.landmark.on_committed(Turn(self.now), ticket)
 
     def look(self) -> None:
@@ -408,6 +408,42 @@ def test_groups_all_of_whose_holders_failed_are_named() -> None:
     known = hill.landmark.statistics(hill.now)
     assert (known["failed"], known["flapping"], known["groups"], known["lost"]) == (["b4"], [], 1, [])
     hill.fail("b3")
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
+
+
+def test_next_landmark_can_name_what_was_lost_with_the_last_one() -> None:
+    hill = Hill()
+    hill.announce(card_of("b1"), card_of("b2"), card_of("b3"), card_of("b4"))
+    version = hill.landmark.told.version
+    box, crate, ended = (
+        Holding(key_of(name), name, 3, id_of("b3"), (id_of("b3"), id_of("b4"))) for name in ("box", "crate", "ended")
+    )
+    hill.hears(Holdings("d", id_of("b3"), 5, (box, ended)))
+    due = hill.landmark.next_deadline()
+    assert due == hill.now + HELD_WRITTEN_AFTER
+    hill.now += HELD_WRITTEN_AFTER // 2
+    hill.hears(Holdings("d", id_of("b4"), 5, (crate, msgspec.structs.replace(ended, epoch=4, members=()))))
+    assert not [key for key in hill.rows if key[:1] == b"h"], "they are gathered"
+    hill.now = due
+    hill.look()
+    assert sorted(key for key in hill.rows if key[:1] == b"h") == sorted(
+        b"h" + key_of(name) for name in ("box", "crate")
+    )
+    assert (hill.landmark.told.version, hill.told()) == (version, []), "nobody is told"
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    assert hill.landmark.next_deadline() != hill.now + HELD_WRITTEN_AFTER, "no news"
+    hill.gain(epoch=6)
+    hill.fail("b3", "b4")
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box", "crate"]
+
+
+def test_group_with_copies_in_other_domains_is_lost_when_our_links_to_those_are_broken_too() -> None:
+    hill = domain()
+    box = Holding(key_of("box"), "box", 3, id_of("b3"), (id_of("b3"), id_of("elsewhere")))
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    hill.fail("b3")
+    assert hill.landmark.statistics(hill.now)["lost"] == []
+    hill.groups.suspected.add(id_of("elsewhere"))
     assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
 
 
