@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 from pyspark.sql import types as t
 
 from causeway.placement.arrays import Ints
@@ -77,21 +76,45 @@ def outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints)
     return spark.createDataFrame(rows, STATES).repartition(tasks).mapInPandas(compute, OUTCOMES)
 
 
-def spread_cases(spark: SparkSession, instance: Instance, policy: PlacementPolicy) -> CaseBase:
-    """What `placement.cases.build_cases` gives, computed by executors. As large as the case base, whatever the lake."""
+class Outcome(NamedTuple):
+    """What one state is like."""
+
+    risks: list[float]
+    """By broker; 0 of a broken one."""
+    changed: list[tuple[int, int, int]]
+    """Item, owner and mirror of what differs from all brokers up."""
+
+
+Outcomes = dict[tuple[int, ...], Outcome]
+"""By broken brokers, in the order of `states_of`."""
+
+
+def spread_outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints) -> Outcomes:
+    """Every state, computed by executors. As large as a case base, whatever the lake."""
+    rows = outcomes(spark, instance, owner, mirror).toLocalIterator()
+    found = {
+        tuple(row.broken): Outcome(list(row.risks), [(one, two, three) for one, two, three in json.loads(row.changed)])
+        for row in rows
+    }
+    return {broken: found[broken] for broken in states_of(instance.broker_count)}
+
+
+def spread_cases(
+    spark: SparkSession, instance: Instance, policy: PlacementPolicy, *, outcomes: Outcomes | None = None
+) -> CaseBase:
+    """What `placement.cases.build_cases` gives, computed by executors; `outcomes` is filled with what they said."""
     owner, mirror = numbers_of(instance, policy)
     base = CaseBase(version_of(instance), instance.names, instance.model.items, owner, mirror)
-    found = {
-        tuple(row.broken): row.changed
-        for row in outcomes(spark, instance, owner, mirror).select("broken", "changed").toLocalIterator()
-    }
-    for broken in states_of(instance.broker_count)[1:]:
-        changed = [(int(item), int(one), int(two)) for item, one, two in json.loads(found[broken])]
-        base.add(frozenset(instance.names[broker] for broker in broken), changed)
+    found = spread_outcomes(spark, instance, owner, mirror)
+    for broken, one in found.items():
+        if broken:
+            base.add(frozenset(instance.names[broker] for broker in broken), one.changed)
+    if outcomes is not None:
+        outcomes.update(found)
     return base
 
 
-def worst(risks_by_state: dict[tuple[int, ...], list[float]], brokers: int, failures: int) -> list[float]:
+def worst(risks_by_state: Mapping[tuple[int, ...], list[float]], brokers: int, failures: int) -> list[float]:
     """The largest risk of each broker over all states with so many failures; 0 if there is none."""
     rows = [risks for broken, risks in risks_by_state.items() if len(broken) == failures]
-    return np.max(np.array(rows), axis=0).tolist() if rows else [0.0] * brokers
+    return [max(column) for column in zip(*rows, strict=True)] if rows else [0.0] * brokers

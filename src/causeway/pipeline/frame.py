@@ -75,7 +75,21 @@ class Job(NamedTuple):
     """Name -> meaning and default of what `--set` may say."""
 
 
-JOBS: Final[dict[str, Job]] = {}
+JOBS: Final[dict[str, Job]] = {
+    "risk": Job(
+        "causeway.pipeline.risk",
+        "probability of overload now and after failures, and a better placement",
+        options=MappingProxyType(
+            {
+                "rates": "folder that the job rates has written",
+                "url": "running cluster to ask who holds what; or",
+                "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+                "threshold": "largest risk of a broker; default: the cluster's, or 0.05",
+                "adopt": "yes: propose the policy to the landmarks of that cluster; default: no",
+            }
+        ),
+    ),
+}
 """By name, as `causeway pipeline NAME` knows them."""
 
 
