@@ -19,6 +19,10 @@ class Curve(msgspec.Struct, frozen=True):
     """Curves of one style belong together, in all figures of a report."""
     hollow: bool = False
     """The second of two curves of one style."""
+    marked: bool = True
+    """False: a line alone, for many points."""
+    joined: bool = True
+    """False: marks alone."""
     formula: str = ""
     """What is written beside it, instead of in the legend: nothing was measured."""
 

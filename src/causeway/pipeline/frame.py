@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from functools import reduce
@@ -25,6 +26,7 @@ from causeway.figures import Figure
 from causeway.lake.schema import KINDS, Column
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 Tick = Callable[[str, int, int], None]
@@ -76,18 +78,54 @@ class Job(NamedTuple):
 
 
 JOBS: Final[dict[str, Job]] = {
+    "rates": Job(
+        "causeway.pipeline.rates",
+        "rates of topics, peak periods, means and covariance of items",
+        reads="telemetry",
+        streams=True,
+        options={
+            "interval": "seconds of a window, which is one sample of a rate (1)",
+            "period": "seconds of the periods among which the peak is looked for (900)",
+            "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
+            "domain": "look at this domain alone (all)",
+            "capacity": "messages/s that every broker sustains, for model.json (10000)",
+            "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
+        },
+    ),
     "risk": Job(
         "causeway.pipeline.risk",
         "probability of overload now and after failures, and a better placement",
-        options=MappingProxyType(
-            {
-                "rates": "folder that the job rates has written",
-                "url": "running cluster to ask who holds what; or",
-                "placement": "JSON file with brokers and present, as for `causeway plan placement`",
-                "threshold": "largest risk of a broker; default: the cluster's, or 0.05",
-                "adopt": "yes: propose the policy to the landmarks of that cluster; default: no",
-            }
-        ),
+        options={
+            "rates": "folder that the job rates has written",
+            "url": "running cluster to ask who holds what; or",
+            "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+            "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
+            "adopt": "yes: propose the policy to the landmarks of that cluster (no)",
+        },
+    ),
+    "latency": Job(
+        "causeway.pipeline.latency",
+        "percentiles by class, topic, hop and site, time held, cost of monitoring",
+        reads="latency",
+        streams=True,
+    ),
+    "domains": Job(
+        "causeway.pipeline.domains",
+        "who talks to whom, and a split into domains",
+        reads="events",
+        options={
+            "traffic": "`all` messages, or those sent in `causal` order alone (all)",
+            "domain-size-max": "seats of a domain at most (64)",
+        },
+    ),
+    "sweep": Job(
+        "causeway.pipeline.sweep",
+        "a grid of simulator runs, one row per run, resumable",
+        options={
+            "seeds": "runs of each combination, from --seed on (10)",
+            "base": "`swarm`: the rest is drawn from the seed; `calm`: no faults but those named (swarm)",
+            "OPTION": "values of an option of the simulator with commas between them; durations in seconds",
+        },
     ),
 }
 """By name, as `causeway pipeline NAME` knows them."""
@@ -100,7 +138,7 @@ def check_request(name: str, request: JobRequest) -> Job:
         raise ConfigError("job", name, f"must be one of: {', '.join(JOBS)}")
     job = JOBS[name]
     for option, value in request.options.items():
-        if option not in job.options:
+        if option not in job.options and "OPTION" not in job.options:  # who has any checks them itself
             known = ", ".join(job.options) or "it has none"
             raise ConfigError(f"set {option}", value, f"is no option of {name}; those are: {known}")
     if request.stream and not job.streams:
@@ -136,6 +174,17 @@ def write_result(found: JobResult, out: str, pictures: list[str]) -> dict[str, A
 def write_table(frame: DataFrame, out: str, name: str) -> str:
     """A table of the result, in place of one that was there; its name."""
     frame.write.mode("overwrite").parquet(str(Path(out) / name))
+    return name
+
+
+def write_small_table(table: pa.Table, out: str, name: str) -> str:
+    """The same for what the driver has already, without asking Spark."""
+    import pyarrow.parquet as pq
+
+    folder = Path(out) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "part-0.parquet")
     return name
 
 
