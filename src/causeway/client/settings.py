@@ -46,6 +46,8 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """No two moves on offers within this: loads must be told around before they are acted on again."""
     keep: bool = False
     """Keep what exactly-once needs in the driver's store (see `kept`)."""
+    lake: str = ""
+    """Folder of the trace lake into which this application's events are written (docs/lake.md); empty for none."""
 
     def check(self) -> SessionConfig:
         """Return self, or raise a ConfigError that names the first wrong field."""

@@ -6,6 +6,7 @@ Owns: opening and closing. Sending is in `sending`, receiving in `receiving`, as
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -29,6 +30,9 @@ from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
 from causeway.topics import Naming
 from causeway.wire.headers import Headers
 
+LAKE_VARIABLE = "CAUSEWAY_LAKE"
+"""Names the lake of applications that do not: any program can be traced without a change."""
+
 END_SECONDS_MAX = 1.0
 """How long `close` waits for the mailboxes of its life to end; their brokers end them later by themselves."""
 
@@ -44,6 +48,7 @@ def connect(
     window_bytes: int = 16 * MIB,
     naming: str | Iterable[str] = (),
     roam: bool = True,
+    lake: str | Path | None = None,
 ) -> Bus:
     """A bus for `with`.
 
@@ -56,6 +61,8 @@ def connect(
         connect_timeout: seconds until a broker must have answered.
         window_messages, window_bytes: bounds of what may be sent and unacknowledged.
         roam: move to another broker when that is clearly better; what survives failures does not depend on it.
+        lake: folder of a trace lake, for the data pipeline: what this application sends, receives and acknowledges is
+            written there (docs/lake.md). None: what the environment variable CAUSEWAY_LAKE says, usually nothing.
         naming: templates of topics such as `roads/{road}/{kind}`, for who writes them as tags: `road=a1, kind=speed`.
     """
     if not isinstance(name, str):
@@ -68,6 +75,7 @@ def connect(
         window_bytes=window_bytes,
         keep=state is not None,
         roam=roam,
+        lake=str(os.environ.get(LAKE_VARIABLE, "") if lake is None else lake),
     ).check()
     duration_of("connect_timeout", connect_timeout)
     templates = [naming] if isinstance(naming, str) else list(naming)

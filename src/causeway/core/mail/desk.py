@@ -55,6 +55,7 @@ from causeway.core.messages import (
     Outcome,
     Outdated,
     Postable,
+    ProposePolicy,
     Register,
     Registered,
     Rejected,
@@ -214,6 +215,8 @@ class Desk:
                 self._causal.ask(turn, event)
             case AskPlaced():
                 self._topics.place(turn, conn, head)
+            case ProposePolicy():
+                self._management.propose(turn, conn, head, event.body)
             case _:
                 detail = f"{type(head).__name__} is not something a client says"
                 self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
