@@ -27,8 +27,10 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(lake: Path) -> dict[str, MessageId]:
-    """The ids of an exchange: to a mailbox, on a topic with a selector, in causal order, in a transaction. Everybody has
-    stopped, so that the lake is complete."""
+    """The ids of an exchange: to a mailbox, on a topic with a selector, in causal order, in a transaction.
+
+    Everybody has stopped, so that the lake is complete.
+    """
     with LocalCluster(brokers=3, durability="disk", lake=lake) as cluster:
         return asyncio.run(exchange(cluster, lake)) | hurry(cluster, lake)
 
@@ -100,9 +102,13 @@ def test_letter_to_a_mailbox_is_known_from_hand_to_hand(told: dict[str, MessageI
     steps = (Step.SENT, Step.STORED, Step.ACKNOWLEDGED, Step.DELIVERED, Step.SETTLED)
     assert [brokers[step, "bob"] for step in steps] == [1] * 5
     [stored] = [row for row in rows if row["step"] == Step.STORED]
-    assert stored["copies"] == 3 and stored["epoch"] > 0 and stored["bytes"] == 4 and stored["reliable"]
+    assert stored["copies"] == 3
+    assert stored["epoch"] > 0
+    assert stored["bytes"] == 4
+    assert stored["reliable"]
     copied = [row for row in rows if row["step"] == Step.COPIED]
-    assert {row["peer"] for row in copied} == {stored["writer"]} and len({row["writer"] for row in copied}) == 3
+    assert {row["peer"] for row in copied} == {stored["writer"]}
+    assert len({row["writer"] for row in copied}) == 3
     assert [row["peer"] for row in rows if row["step"] == Step.DELIVERED] == ["bob"]
 
 
@@ -119,14 +125,16 @@ def test_topic_keeps_the_ids_of_its_publisher_at_the_item_and_at_the_subscriptio
     assert applications[Step.RECEIVED, reds] == applications[Step.SETTLED, reds] == 1
     assert applications[Step.SENT, item] == applications[Step.ACKNOWLEDGED, item] == 1
     blue = life_of(lake, MessageId(wanted.source, wanted.incarnation, item, wanted.stream, wanted.number - 1))
-    assert blue and not [row for row in blue if row["mailbox"] == reds]  # what a selector left out
+    assert blue
+    assert not [row for row in blue if row["mailbox"] == reds]
 
 
 def test_causal_order_is_written_under_one_stream_and_as_it_was_seen(told: dict[str, MessageId], lake: Path) -> None:
     rows = life_of(lake, told["causal"])
     assert all(row["causal"] and row["dest"] == "causeway/seats" and row["service"] == 1 for row in rows)
     brokers = count(rows, "broker")
-    assert brokers[Step.STORED, "sub/bob/news"] == 1 and brokers[Step.COPIED, "sub/bob/news"] == 3
+    assert brokers[Step.STORED, "sub/bob/news"] == 1
+    assert brokers[Step.COPIED, "sub/bob/news"] == 3
     assert all(row["seat"] for row in rows if row["role"] == "broker")
     bob = [row for row in rows_of(lake) if row["writer"] == "bob"]
     [received] = [row["sequence"] for row in bob if row["step"] == Step.RECEIVED and row["mailbox"] == "sub/bob/news"]
@@ -145,8 +153,10 @@ def test_transaction_is_sent_stored_given_back_and_settled(told: dict[str, Messa
         (Step.RETURNED, "bob"): 1,
         (Step.SETTLED, "bob"): 1,
     }
-    assert brokers[Step.STORED, "bob"] == 1 and brokers[Step.COPIED, "bob"] == 3
-    assert brokers[Step.RETURNED, "bob"] == 1 and brokers[Step.DELIVERED, "bob"] == 2
+    assert brokers[Step.STORED, "bob"] == 1
+    assert brokers[Step.COPIED, "bob"] == 3
+    assert brokers[Step.RETURNED, "bob"] == 1
+    assert brokers[Step.DELIVERED, "bob"] == 2
 
 
 def test_sync_client_traced_by_the_environment_writes_runs_of_ids(told: dict[str, MessageId], lake: Path) -> None:
@@ -170,10 +180,13 @@ def test_telemetry_and_latency_add_up_to_what_was_sent(told: dict[str, MessageId
     counts = {row["name"]: Counter[str]() for row in rows_of(lake, "telemetry")}
     for row in rows_of(lake, "telemetry"):
         counts[row["name"]].update({key: row[key] for key in ("messages_in", "messages_out", "bytes_in")})
-    assert counts["bob"]["messages_in"] == 2 and counts["bob"]["messages_out"] == 3
+    assert counts["bob"]["messages_in"] == 2
+    assert counts["bob"]["messages_out"] == 3
     assert counts["carol"]["messages_in"] == counts["carol"]["messages_out"] == 100
     assert counts["carol"]["bytes_in"] == 1400
-    assert counts["roads/a1"]["messages_in"] == 3 and counts["roads/a1"]["messages_out"] == 2
+    assert counts["roads/a1"]["messages_in"] == 3
+    assert counts["roads/a1"]["messages_out"] == 2
     hops = {(row["role"], row["name"], row["hop"]): sum(row["counts"]) for row in rows_of(lake, "latency")}
-    assert hops["application", "bob", "acknowledged"] and hops["broker", "bob", "delivered"]
+    assert hops["application", "bob", "acknowledged"]
+    assert hops["broker", "bob", "delivered"]
     assert hops["broker", "roads/a1", "settled"] == 2

@@ -87,7 +87,9 @@ class SegmentFolder:
         try:
             with hidden.open("xb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                pq.write_table(table, str(hidden), compression="zstd")  # by name: without the interpreter's lock
+                # By name: so it needs no lock of the interpreter. Numbers rarely repeat, names nearly always.
+                names = [field.name for field in table.schema if pa.types.is_string(field.type)]
+                pq.write_table(table, str(hidden), compression="zstd", use_dictionary=names)
                 if self._synced:
                     os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size

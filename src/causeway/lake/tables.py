@@ -43,7 +43,7 @@ def events_batch(records: Sequence[TraceRecord], writer: WriterName, first: int)
     columns = list(zip(*map(_as_tuple, records), strict=True))
     count = len(records)
     own = [*_constant(writer, count), pa.array(range(first, first + count), pa.int64())]
-    taken = [pa.array(columns[at], kind) for at, kind in _TAKEN]
+    taken = [_column(columns[at], kind) for at, kind in _TAKEN]
     return pa.RecordBatch.from_arrays([*own, *taken], schema=SCHEMAS["events"])
 
 
@@ -54,6 +54,13 @@ def rows_batch(kind: str, rows: Iterable[Sequence[Any]], writer: WriterName) -> 
     own = _constant(writer, len(columns[0]))
     taken = [pa.array(values, field.type) for values, field in zip(columns, list(schema)[len(own) :], strict=True)]
     return pa.RecordBatch.from_arrays([*own, *taken], schema=schema)
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """A column of events; most of them have one value in all rows of a chunk, which is far quicker."""
+    if values.count(values[0]) == len(values):
+        return pa.repeat(pa.scalar(values[0], kind), len(values))
+    return pa.array(values, kind)
 
 
 def _constant(writer: WriterName, count: int) -> list[pa.Array]:

@@ -52,7 +52,8 @@ def test_oldest_segments_of_the_writer_make_room(tmp_path: Path) -> None:
     folder.open()
     paths = [folder.write(table(), "2026-11-17", "events") for _ in range(7)]
     assert [path.exists() for path in paths] == [False] * 3 + [True] * 4  # each counts for 4096 bytes at least
-    assert folder.deleted == 3 and folder.bytes <= 20_000
+    assert folder.deleted == 3
+    assert folder.bytes <= 20_000
     assert kept.exists()
     later = SegmentFolder(tmp_path, WRITER._replace(life=8), 10_000)
     later.open()
@@ -63,7 +64,8 @@ def test_segment_larger_than_the_bound_stays_until_the_next(tmp_path: Path) -> N
     folder = SegmentFolder(tmp_path, WRITER, 5_000)
     folder.open()
     large = folder.write(table(5_000), "2026-11-17", "events")
-    assert large.stat().st_size > 5_000 and large.exists()
+    assert large.stat().st_size > 5_000
+    assert large.exists()
     folder.write(table(), "2026-11-17", "events")
     assert not large.exists()
 
@@ -95,7 +97,7 @@ def test_killed_writer_leaves_only_whole_segments_and_its_next_life_removes_the_
     assert all(pq.read_table(path, partitioning=None).num_rows == 50_000 for path in whole)
     (whole[0].parent / ".w-2-000099.parquet").write_bytes(b"PAR1 and then it was killed")
     SegmentFolder(tmp_path, WriterName("w", "broker", 3), 1 << 30).open()
-    assert not [path for path in tmp_path.rglob(".*")]
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_unfinished_segment_of_a_living_writer_of_the_same_name_stays(tmp_path: Path) -> None:
@@ -109,7 +111,8 @@ def test_unfinished_segment_of_a_living_writer_of_the_same_name_stays(tmp_path: 
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(hidden)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
-        assert other.stdout is not None and other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdin is not None
         assert other.stdout.readline() == "held\n"
         SegmentFolder(tmp_path, WRITER, MIB).open()
         assert hidden.exists()

@@ -41,7 +41,8 @@ def test_rows_have_all_columns_of_the_schema_and_what_was_recorded(tmp_path: Pat
     assert list(first) == [column.name for column in KINDS["events"]]
     assert (first["version"], first["writer"], first["role"], first["life"]) == (1, "b1", "broker", 5)
     recorded = {name: getattr(record, name) for name in first if name in TraceRecord.__struct_fields__}
-    assert recorded.items() <= first.items() and len(recorded) == 19
+    assert recorded.items() <= first.items()
+    assert len(recorded) == 19
     assert (first["sequence"], second["sequence"]) == (1, 2)
     [path] = tmp_path.glob("day=1970-01-01/domain=north/kind=telemetry/*")
     assert pq.read_schema(path).names == [column.name for column in KINDS["telemetry"]]
@@ -104,15 +105,18 @@ def test_full_disk_costs_a_gap_and_one_line_in_the_log(tmp_path: Path, caplog: p
         writer.roll()
         writer.take([some_record(2), some_record(3)])
         writer.roll()
-    assert len(caplog.records) == 1 and "the trace has a gap" in caplog.text
+    assert len(caplog.records) == 1
+    assert "the trace has a gap" in caplog.text
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     writer.take([some_record(4)])
     writer.roll()
     rows = rows_of(tmp_path)
     assert steps_of(rows) == [Step.GAP, Step.STORED]
     assert [row["sequence"] for row in rows] == [5, 6]  # the row that told of the first gap is lost as well
-    assert rows[0]["last"] == 3 and rows[0]["note"].startswith("not written: ")
-    assert writer.missing == 4 and writer.failures > 1
+    assert rows[0]["last"] == 3
+    assert rows[0]["note"].startswith("not written: ")
+    assert writer.missing == 4
+    assert writer.failures > 1
 
 
 def test_lake_that_is_no_folder_hurts_nobody(tmp_path: Path) -> None:
@@ -121,7 +125,8 @@ def test_lake_that_is_no_folder_hurts_nobody(tmp_path: Path) -> None:
     writer.open()
     writer.take([some_record(1)])
     writer.close(9)
-    assert writer.failures and writer.missing == 2
+    assert writer.failures
+    assert writer.missing == 2
 
 
 def test_number_that_no_column_holds_costs_its_own_row_only(tmp_path: Path) -> None:
@@ -130,14 +135,17 @@ def test_number_that_no_column_holds_costs_its_own_row_only(tmp_path: Path) -> N
     writer.close(9)
     rows = rows_of(tmp_path)
     assert [row["first"] for row in rows if row["step"] == Step.STORED] == [1, 3]
-    assert writer.missing == 1 and Step.GAP in steps_of(rows)
+    assert writer.missing == 1
+    assert Step.GAP in steps_of(rows)
 
 
 def test_what_an_application_took_one_by_one_is_one_row(tmp_path: Path) -> None:
     writer = LakeWriter(tmp_path, WriterName("shop", "application", 1))
     step = Step.RECEIVED
     writer.take([some_record(number, step, broker="") for number in (1, 2, 3)])
-    writer.take([some_record(7, Step.SENT, broker=""), some_record(4, step, broker=""), some_record(6, step, broker="")])
+    writer.take(
+        [some_record(7, Step.SENT, broker=""), some_record(4, step, broker=""), some_record(6, step, broker="")]
+    )
     writer.roll()
     rows = [(row["sequence"], row["step"], row["first"], row["last"], row["bytes"]) for row in rows_of(tmp_path)]
     assert rows == [(1, step, 1, 3, 30), (2, Step.SENT, 7, 7, 10), (3, step, 4, 4, 10), (4, step, 6, 6, 10)]
