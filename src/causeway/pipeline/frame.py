@@ -78,6 +78,21 @@ class Job(NamedTuple):
 
 
 JOBS: Final[dict[str, Job]] = {
+    "audit": Job(
+        "causeway.pipeline.audit.job",
+        "what was lost, doubled, out of order or acknowledged too early, with evidence; or a certificate",
+        reads="events",
+        streams=True,
+    ),
+    "generate": Job(
+        "causeway.pipeline.generate.job",
+        "a lake of any size, from a seed, with planted faults",
+        options={
+            "events": "how many lifecycle events, about (100000)",
+            "applications": "how many (40)",
+            "faults": "how many of each kind are planted (0)",
+        },
+    ),
     "rates": Job(
         "causeway.pipeline.rates",
         "rates of topics, peak periods, means and covariance of items",

@@ -23,19 +23,28 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Reduce = Callable[["DataFrame"], "DataFrame"]
+Keep = Callable[["DataFrame", int], None]
+"""Takes new rows and the number of the run; the same number may come again, and then replaces what it made."""
 
 
 def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce) -> DataFrame:
     """Parts of all rows of one kind that the lake has, or of those that this stream has seen until now."""
     if not request.stream:
         return reduce(read_lake(spark, request.lake, kind))
-    folder = Path(request.checkpoint, kind)
-    _check_owner(folder, request, kind, reduce)
-    parts = folder / "parts"
+    parts = parts_folder(request, kind)
 
     def keep(batch: DataFrame, number: int) -> None:
         reduce(batch).write.mode("overwrite").parquet(str(parts / f"run={number}"))
 
+    follow(spark, request, kind, f"{reduce.__module__}.{reduce.__qualname__}", keep)
+    return spark.read.parquet(str(parts)).drop("run")
+
+
+def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep: Keep) -> None:
+    """Hand over the rows that a stream has not seen yet; what `keep` makes of them lies in `parts_folder`. `about` says
+    what that is: a checkpoint that was made for something else is refused."""
+    folder = Path(request.checkpoint, kind)
+    _check_owner(folder, request, kind, about)
     query = (
         read_lake(spark, request.lake, kind, stream=True)
         .writeStream.foreachBatch(keep)
@@ -44,10 +53,14 @@ def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce) 
         .start()
     )
     query.awaitTermination()
-    if not parts.is_dir():
+    if not parts_folder(request, kind).is_dir():
         remedy = "remove the folder: the stream then begins anew"
         raise LakeError(str(folder), "says that the lake was read, and has nothing of it", remedy)
-    return spark.read.parquet(str(parts)).drop("run")
+
+
+def parts_folder(request: JobRequest, kind: str) -> Path:
+    """Where a stream keeps what it has made of rows of a kind."""
+    return Path(request.checkpoint, kind, "parts")
 
 
 def runs_of(request: JobRequest, kind: str) -> int:
@@ -63,9 +76,9 @@ class _Owner(msgspec.Struct, frozen=True):
     reduce: str
 
 
-def _check_owner(folder: Path, request: JobRequest, kind: str, reduce: Reduce) -> None:
+def _check_owner(folder: Path, request: JobRequest, kind: str, about: str) -> None:
     """A checkpoint of another lake or job would give sums of both; it is refused."""
-    owner = _Owner(str(Path(request.lake).resolve()), kind, f"{reduce.__module__}.{reduce.__qualname__}")
+    owner = _Owner(str(Path(request.lake).resolve()), kind, about)
     path = folder / "about.json"
     try:
         found = msgspec.json.decode(path.read_bytes(), type=_Owner)
