@@ -58,15 +58,14 @@ def topics_of_different_items(count: int) -> list[str]:
 
 async def replay(bus: causeway.Bus, lake: Path, topics: list[str], rising: list[str]) -> dict[tuple[str, int], int]:
     """Publish the same bursts again; what owners of items then have in the lake, by broker and second."""
-    await asyncio.sleep(1 - time.time() % 1)  # counts are by seconds of the clock
-    first, total = int(time.time()), 0
+    first, total = int(time.time()) + 1, 0  # counts are by seconds of the clock
     for second in range(SECONDS):
+        await asyncio.sleep(max(0.0, first + second - time.time()))
         for topic in topics:
             count = BURST if topic in rising and second in BURSTS else CALM
             total += count
             for _ in range(count):
                 bus.publish_nowait(topic, b"x")
-        await asyncio.sleep(max(0.0, first + second + 1 - time.time()))
     await bus.flush(PATIENCE)
     last, deadline = int(time.time()), time.monotonic() + PATIENCE
     while sum((found := taken(lake, first, last)).values()) < total:

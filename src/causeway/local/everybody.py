@@ -16,7 +16,7 @@ BROKERS_ASKED_MAX: Final = 256
 Address = tuple[str, int]
 
 
-class Answers(NamedTuple):
+class ClusterReports(NamedTuple):
     """What brokers said, in the order in which they were asked."""
 
     reports: dict[Address, dict[str, Any]]
@@ -24,7 +24,7 @@ class Answers(NamedTuple):
     """Why some did not answer."""
 
 
-async def ask_everybody(addresses: Sequence[Address]) -> Answers:
+async def ask_everybody(addresses: Sequence[Address]) -> ClusterReports:
     """Ask these brokers, and those they name, until nobody new is named."""
     found: dict[Address, dict[str, Any] | str] = {}
     waiting = list(dict.fromkeys(addresses))
@@ -42,7 +42,7 @@ async def ask_everybody(addresses: Sequence[Address]) -> Answers:
         found.update(dict.fromkeys(waiting, ""))
         named = await asyncio.gather(*(ask(address) for address in waiting))
         waiting = list(dict.fromkeys(address for one in named for address in one if address not in found))
-    return Answers(
+    return ClusterReports(
         {address: said for address, said in found.items() if isinstance(said, dict)},
         {address: said for address, said in found.items() if isinstance(said, str)},
     )

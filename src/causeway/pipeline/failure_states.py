@@ -76,7 +76,7 @@ def outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints)
     return spark.createDataFrame(rows, STATES).repartition(tasks).mapInPandas(compute, OUTCOMES)
 
 
-class Outcome(NamedTuple):
+class StateOutcome(NamedTuple):
     """What one state is like."""
 
     risks: list[float]
@@ -85,22 +85,24 @@ class Outcome(NamedTuple):
     """Item, owner and mirror of what differs from all brokers up."""
 
 
-Outcomes = dict[tuple[int, ...], Outcome]
+StateOutcomes = dict[tuple[int, ...], StateOutcome]
 """By broken brokers, in the order of `states_of`."""
 
 
-def spread_outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints) -> Outcomes:
+def spread_outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints) -> StateOutcomes:
     """Every state, computed by executors. As large as a case base, whatever the lake."""
     rows = outcomes(spark, instance, owner, mirror).toLocalIterator()
     found = {
-        tuple(row.broken): Outcome(list(row.risks), [(one, two, three) for one, two, three in json.loads(row.changed)])
+        tuple(row.broken): StateOutcome(
+            list(row.risks), [(one, two, three) for one, two, three in json.loads(row.changed)]
+        )
         for row in rows
     }
     return {broken: found[broken] for broken in states_of(instance.broker_count)}
 
 
 def spread_cases(
-    spark: SparkSession, instance: Instance, policy: PlacementPolicy, *, outcomes: Outcomes | None = None
+    spark: SparkSession, instance: Instance, policy: PlacementPolicy, *, outcomes: StateOutcomes | None = None
 ) -> CaseBase:
     """What `placement.cases.build_cases` gives, computed by executors; `outcomes` is filled with what they said."""
     owner, mirror = numbers_of(instance, policy)

@@ -22,7 +22,7 @@ from causeway.core.placing import NOBODY, PlannedItems, PlanRequest
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.local.landmarks import propose_policy
-from causeway.pipeline.failure_states import FAILURES_MAX, Outcomes, spread_cases, spread_outcomes, worst
+from causeway.pipeline.failure_states import FAILURES_MAX, StateOutcomes, spread_cases, spread_outcomes, worst
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table
 from causeway.pipeline.placements import described_placement, running_placements
 from causeway.placement.live import at_least, instance_with, planned
@@ -87,19 +87,19 @@ class DomainRisk(msgspec.Struct, frozen=True, eq=False):
 
     question: PlanRequest
     plan: PlannedItems
-    present: Outcomes
+    present: StateOutcomes
     """Risks by state with the present placement; none if something has no owner yet."""
-    proposed: Outcomes
+    proposed: StateOutcomes
 
     @classmethod
     def computed(cls, spark: SparkSession, question: PlanRequest, model: LoadModel) -> DomainRisk:
         """The present placement, the policy, and all their states."""
         instance = instance_with(question, at_least(restricted(model, question.items)))
         owner, mirror = np.array(question.owners, dtype=np.int64), np.array(question.mirrors, dtype=np.int64)
-        present: Outcomes = {}
+        present: StateOutcomes = {}
         if NOBODY not in question.owners:
             present = spread_outcomes(spark, instance, owner, mirror)
-        proposed: Outcomes = {}
+        proposed: StateOutcomes = {}
         plan = planned(question, instance, partial(spread_cases, spark, outcomes=proposed))
         return cls(question, plan, present, proposed)
 
@@ -156,7 +156,7 @@ class DomainRisk(msgspec.Struct, frozen=True, eq=False):
             scale="linear",
         )
 
-    def _worst(self, states: Outcomes) -> list[float]:
+    def _worst(self, states: StateOutcomes) -> list[float]:
         """By number of failures; as far as there are states."""
         risks = {broken: one.risks for broken, one in states.items()}
         counts = range(max((len(broken) for broken in states), default=-1) + 1)
