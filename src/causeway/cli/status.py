@@ -22,8 +22,8 @@ from causeway.local.everybody import ask_everybody
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
     """Show every broker, who owns which mailbox in which epoch, and how much waits in it.
 
-    Exit code 0 when every broker is active, all are of one cluster and every mailbox is served, else 1. With --json it
-    prints one object:
+    Exit code 0 when every broker is active, all are of one cluster, every mailbox is served, none is lost, and no
+    domain lacks the majority of its agents, else 1. With --json it prints one object:
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
     "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
