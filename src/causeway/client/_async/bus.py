@@ -16,8 +16,8 @@ from typing import Any
 from causeway.client._async.base import wait_of
 from causeway.client._async.consumer import Message
 from causeway.client._async.looking import BusLooking
+from causeway.client._async.reading import BusReading
 from causeway.client._async.receipt import Receipt
-from causeway.client._async.receiving import BusReceiving
 from causeway.client._async.sending import BusSending
 from causeway.client._async.transaction import Transaction
 from causeway.client.aio import LoopEngine
@@ -45,6 +45,7 @@ def connect(
     window_bytes: int = 16 * MIB,
     naming: str | Iterable[str] = (),
     roam: bool = True,
+    life: int | None = None,
 ) -> Bus:
     """A bus for `async with`.
 
@@ -57,6 +58,8 @@ def connect(
         connect_timeout: seconds until a broker must have answered.
         window_messages, window_bytes: bounds of what may be sent and unacknowledged.
         roam: move to another broker when that is clearly better; what survives failures does not depend on it.
+        life: for who repeats exactly what it sent: two buses of one name and life send the same messages, in the same
+            order to each destination, and brokers take the second of each for what it is. Without, each is its own.
         naming: templates of topics such as `roads/{road}/{kind}`, for who writes them as tags: `road=a1, kind=speed`.
     """
     if not isinstance(name, str):
@@ -69,6 +72,7 @@ def connect(
         window_bytes=window_bytes,
         keep=state is not None,
         roam=roam,
+        life=life or 0,
     ).check()
     duration_of("connect_timeout", connect_timeout)
     templates = [naming] if isinstance(naming, str) else list(naming)
@@ -78,7 +82,7 @@ def connect(
     return Bus(config, None if state is None else Path(state), connect_timeout, Naming(templates))
 
 
-class Bus(BusSending, BusReceiving, BusLooking):
+class Bus(BusSending, BusReading, BusLooking):
     """One application's connection to the cluster; survives the loss of brokers by itself."""
 
     def __init__(self, config: SessionConfig, state: Path | None, connect_timeout: float, naming: Naming) -> None:
