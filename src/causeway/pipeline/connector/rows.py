@@ -102,7 +102,7 @@ class _Page:
             return pa.MapArray.from_arrays(np.zeros(self._rows + 1, np.int32), *empty).cast(kind)
         return pa.array(
             [
-                [(name, _as_text(value)) for name, value in headers.items() if not name.startswith("~")]
+                [(name, _as_text(value)) for name, value in headers.items() if _is_property(name)]
                 for headers in self._headers()
             ],
             kind,
@@ -134,6 +134,11 @@ class _Page:
 
     def _time(self, kind: pa.DataType) -> pa.Array:
         return self._spread([stretch.at // _MICROSECOND or None for stretch in self._stretches], pa.int64()).cast(kind)
+
+
+def _is_property(name: str) -> bool:
+    """Whether a header is an application's, and has no column of its own."""
+    return name != KEY_HEADER and not name.startswith("~")
 
 
 def _as_bytes(value: HeaderValue) -> bytes | None:

@@ -32,6 +32,7 @@ BATCH_ID = "streaming.sql.batchId"
 QUERY_ID = "sql.streaming.queryId"
 """Local properties of Spark's tasks."""
 
+_COLUMNS = ("topic", "queue", "key", "properties", "body")
 _LIFE_BITS = 53
 _READY_EVERY = 1000
 _PATIENCE_SECONDS = 7 * 24 * 3600.0
@@ -112,10 +113,7 @@ def outgoing(options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Iterat
     for batch in batches:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         nothing = [None] * batch.num_rows
-        rows = zip(
-            *(columns.get(name, nothing) for name in ("topic", "queue", "key", "properties", "body")), strict=True
-        )
-        for topic, queue, key, properties, body in rows:
+        for topic, queue, key, properties, body in zip(*(columns.get(name, nothing) for name in _COLUMNS), strict=True):
             topic, queue = _target(options, topic, queue, known)
             said = _headers(key, properties)
             data = _bytes(body)
@@ -145,9 +143,17 @@ def _headers(key: Any, properties: Any) -> dict[str, Any] | None:
         return None
     said = dict(properties or ())
     if key is not None:
-        said[KEY_HEADER] = key
+        said[KEY_HEADER] = _text_if_it_is(key)
     check_headers(said)
     return said
+
+
+def _text_if_it_is(key: str | bytes) -> str | bytes:
+    """Keys are mostly text, and other readers want to see it as such."""
+    try:
+        return key if isinstance(key, str) else key.decode()
+    except UnicodeDecodeError:
+        return key
 
 
 def _bytes(body: Any) -> bytes:
