@@ -20,9 +20,11 @@ SECONDS_MAX = 60.0
 @contextlib.contextmanager
 def running_bus(durability: str = "memory") -> Iterator[tuple[LocalCluster, Any]]:
     """Three brokers, and an application."""
-    with LocalCluster(brokers=3, durability=durability) as cluster:
-        with causeway.sync.connect(cluster.url, name="test", window_messages=8192) as bus:
-            yield cluster, bus
+    with (
+        LocalCluster(brokers=3, durability=durability) as cluster,
+        causeway.sync.connect(cluster.url, name="test", window_messages=8192) as bus,
+    ):
+        yield cluster, bus
 
 
 def publish(bus: Any, topic: str, bodies: list[bytes]) -> None:

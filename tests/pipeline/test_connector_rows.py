@@ -9,24 +9,24 @@ import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from causeway.client.message import with_headers
-from causeway.client.stretches import Stretch
+from causeway.client.stretches import ReadStretch
 from causeway.core.messages import Published
 from causeway.errors import ConfigError
 from causeway.pipeline.connector.options import WriteOptions, write_options
 from causeway.pipeline.connector.rows import record_batches
 from causeway.pipeline.connector.schema import SCHEMA
-from causeway.pipeline.connector.writing import Outgoing, in_order, life_of, outgoing
+from causeway.pipeline.connector.writing import OutgoingRow, in_order, life_of, outgoing
 from causeway.types import SECOND
 from causeway.wire import body as bodies
 
 ARROW = to_arrow_schema(SCHEMA, timezone="UTC")
 
 
-def stretch(number: int, texts: list[bytes], topic: str = "", headers: dict[str, object] | None = None) -> Stretch:
+def stretch(number: int, texts: list[bytes], topic: str = "", headers: dict[str, object] | None = None) -> ReadStretch:
     """Messages of `radar`, with ids and offsets from their numbers."""
     raw = [with_headers(headers, text) for text in texts] if headers else texts  # type: ignore[arg-type]
     published = Published(topic, "radar", 255, 2, number + 1, number + 500, at=number * SECOND) if topic else None
-    return Stretch(
+    return ReadStretch(
         mailbox="history/roads/#" if topic else "orders",
         number=number,
         count=len(texts),
@@ -41,7 +41,7 @@ def stretch(number: int, texts: list[bytes], topic: str = "", headers: dict[str,
     )
 
 
-def rows(stretches: list[Stretch], schema: pa.Schema = ARROW) -> list[dict[str, object]]:
+def rows(stretches: list[ReadStretch], schema: pa.Schema = ARROW) -> list[dict[str, object]]:
     return [row for batch in record_batches(stretches, schema) for row in batch.to_pylist()]
 
 
@@ -118,7 +118,7 @@ def test_rows_that_cannot_be_sent_are_named(row: dict[str, object], said: str) -
 
 def test_the_order_of_a_partition_depends_on_its_rows_alone() -> None:
     rng = random.Random(7)
-    rows = [Outgoing(f"t{n % 3}", "", b"", str(n % 50).encode(), None) for n in range(200)]
+    rows = [OutgoingRow(f"t{n % 3}", "", b"", str(n % 50).encode(), None) for n in range(200)]
     first = in_order(iter(rows), 1 << 20)
     rng.shuffle(rows)
     assert in_order(iter(rows), 1 << 20) == first

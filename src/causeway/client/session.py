@@ -313,7 +313,7 @@ class Session(SessionMachine):
         for field, value in (("start", start), ("stop", stop)):
             if type(value) is not int or not 0 <= value <= ID_MAX:
                 raise ConfigError(field, value, "must be a number in a mailbox, 0 or more")
-        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row, ID_MAX if limit is None else limit)
+        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit or ID_MAX)
         self._inquire(page, timeout)
         return page
 

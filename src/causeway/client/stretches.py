@@ -26,7 +26,7 @@ from causeway.wire.headers import Headers, split_headers
 _HEADERS = int(Flag.HEADERS)
 
 
-class Extent(msgspec.Struct, frozen=True):
+class MailboxExtent(msgspec.Struct, frozen=True):
     """How far a mailbox reaches at this moment; express messages, which nobody keeps, aside."""
 
     number: int
@@ -37,7 +37,7 @@ class Extent(msgspec.Struct, frozen=True):
     """Another value: it is another mailbox, whose numbers have nothing in common with those of the former one."""
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class ReadStretch(msgspec.Struct, frozen=True):
     """Messages of one sender, side by side in a mailbox, on one topic if they were published."""
 
     mailbox: str
@@ -61,7 +61,7 @@ class Stretch(msgspec.Struct, frozen=True):
     published: Published | None = None
 
     @classmethod
-    def of(cls, mailbox: str, head: BrowsedBatch, body: bytes) -> Stretch:
+    def of(cls, mailbox: str, head: BrowsedBatch, body: bytes) -> ReadStretch:
         """A part of a Browsed frame."""
         it = head.published
         sender, stream, first, at = (head.source, head.incarnation), head.stream, head.first, head.at
@@ -70,7 +70,7 @@ class Stretch(msgspec.Struct, frozen=True):
         headed = bool(head.flags & _HEADERS)
         return cls(mailbox, head.seq, head.count, head.before, sender, stream, first, headed, at, body, it)
 
-    def head(self, count: int) -> Stretch:
+    def head(self, count: int) -> ReadStretch:
         """Only the first `count` messages."""
         if count >= self.count:
             return self
@@ -112,7 +112,7 @@ class StretchInquiry(BrowseInquiry):
 
     __slots__ = ("born", "end", "ever", "stop")
 
-    def __init__(self, number: int, mailbox: str, after: int, stop: int, row: int, limit: int) -> None:
+    def __init__(self, number: int, mailbox: str, after: int, stop: int, *, row: int, limit: int) -> None:
         super().__init__(number, mailbox, after, limit, "")
         self.stop = stop
         self.row = row
@@ -120,7 +120,7 @@ class StretchInquiry(BrowseInquiry):
 
     def following(self, number: int) -> StretchInquiry:
         """The question for the next page."""
-        page = StretchInquiry(number, self.mailbox, self.after, self.stop, self.row, self.limit)
+        page = StretchInquiry(number, self.mailbox, self.after, self.stop, row=self.row, limit=self.limit)
         page.link = self.link
         return page
 
@@ -138,12 +138,12 @@ class StretchInquiry(BrowseInquiry):
 
     def take(self, head: BrowsedBatch, body: bytes) -> Any:
         """A stretch, none of what lies behind the end."""
-        return Stretch.of(self.mailbox, head, body).head(self.stop - head.seq) if head.seq < self.stop else None
+        return ReadStretch.of(self.mailbox, head, body).head(self.stop - head.seq) if head.seq < self.stop else None
 
     @property
-    def extent(self) -> Extent:
+    def extent(self) -> MailboxExtent:
         """As of the answer."""
-        return Extent(self.end, self.ever, self.born)
+        return MailboxExtent(self.end, self.ever, self.born)
 
 
 class SettleInquiry(Inquiry):

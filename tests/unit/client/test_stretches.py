@@ -6,7 +6,7 @@ import pytest
 
 from causeway.client.message import with_headers
 from causeway.client.outcomes import InquiryDone
-from causeway.client.stretches import Extent, Stretch
+from causeway.client.stretches import MailboxExtent, ReadStretch
 from causeway.core.messages import Browse, Browsed, BrowsedBatch, Published, Settle, Settled
 from causeway.errors import ConfigError
 from causeway.types import SECOND, VOLATILE_FROM, Flag
@@ -29,7 +29,7 @@ def test_a_range_is_shown_in_stretches_and_nothing_behind_its_end(stage: Stage, 
     stage.receive(home, head, first + second + third)
     assert [(s.number, s.count, s.before) for s in question.result] == [(3, 2, 2), (6, 2, 4)]
     assert [body for s in question.result for _, body in s.messages()] == [b"a", b"b", b"c", b"c"]
-    assert question.extent == Extent(30, 25, 7)
+    assert question.extent == MailboxExtent(30, 25, 7)
     assert stage.session.browse_on(question) is None  # the range is over, the mailbox is not
 
 
@@ -51,7 +51,7 @@ def test_a_stretch_knows_ids_headers_topic_and_offset() -> None:
     body = bodies.join([with_headers({"lane": n}, b"120") for n in range(3)])
     published = Published("roads/a1", "radar", 9, 2, 40, 100, at=5 * SECOND)
     head = BrowsedBatch(7, "causeway/topics/01", 1, 1, 100, 3, int(Flag.HEADERS), 4, 0, len(body), 0, 0, published, 6)
-    stretch = Stretch.of("history/roads/#", head, body)
+    stretch = ReadStretch.of("history/roads/#", head, body)
     assert (stretch.topic, stretch.sender, stretch.offset, stretch.at) == ("roads/a1", ("radar", 9), 100, 5 * SECOND)
     assert stretch.messages() == [({"lane": n}, b"120") for n in range(3)]
     assert [stretch.id_of(n).number for n in range(3)] == [40, 41, 42]

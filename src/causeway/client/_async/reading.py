@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator
 
 from causeway.client._async.base import wait_of
 from causeway.client._async.receiving import BusReceiving
-from causeway.client.stretches import Extent, Stretch, StretchInquiry
+from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
 from causeway.types import VOLATILE_FROM
 
 
 class BusReading(BusReceiving):
     """The part of a bus that reads by number."""
 
-    async def extent(self, mailbox: str, *, timeout: float | None = None) -> Extent:
+    async def extent(self, mailbox: str, *, timeout: float | None = None) -> MailboxExtent:
         """How far a mailbox reaches: what `read` can show now has lower numbers, what comes later has not."""
         with self._engine.lock:
             question = self._engine.session.read(
@@ -34,7 +34,7 @@ class BusReading(BusReceiving):
         row: int = -1,
         limit: int | None = None,
         timeout: float | None = None,
-    ) -> AsyncIterator[Stretch]:
+    ) -> AsyncIterator[ReadStretch]:
         """The stored messages with numbers start .. stop-1, in stretches; nothing is taken.
 
         The next page is asked for before this one is shown; `timeout` is for each. With `limit` it ends after so many
@@ -45,7 +45,7 @@ class BusReading(BusReceiving):
         with lock:
             page: StretchInquiry | None = session.read(mailbox, start, stop, row=row, limit=limit, timeout=wait)
         while page is not None:
-            stretches: deque[Stretch] = deque(await self._answer(page))
+            stretches: deque[ReadStretch] = deque(await self._answer(page))
             with lock:
                 following = session.browse_on(page, timeout=wait)
                 self._engine.wake()

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import causeway.sync
-from causeway.pipeline.connector.options import Connection
+from causeway.pipeline.connector.options import BusAccess
 
 
-def open_bus(connection: Connection, *, name: str = "", life: int | None = None) -> Any:
+def open_bus(connection: BusAccess, *, name: str = "", life: int | None = None) -> Any:
     """For `with`. Raises TransportError when no broker answers."""
     return causeway.sync.connect(
         connection.url,

@@ -28,7 +28,7 @@ PARTITIONS_MAX: Final = 10_000
 T = TypeVar("T")
 
 
-class Connection(msgspec.Struct, frozen=True):
+class BusAccess(msgspec.Struct, frozen=True):
     """How a driver or an executor reaches the bus."""
 
     url: str
@@ -49,7 +49,7 @@ class Edge(msgspec.Struct, frozen=True):
 class ReadOptions(msgspec.Struct, frozen=True):
     """Of a source."""
 
-    connection: Connection
+    connection: BusAccess
     topics: tuple[str, ...]
     """Canonical patterns."""
     queues: tuple[str, ...]
@@ -69,7 +69,7 @@ class ReadOptions(msgspec.Struct, frozen=True):
 class WriteOptions(msgspec.Struct, frozen=True):
     """Of a sink."""
 
-    connection: Connection
+    connection: BusAccess
     topic: str
     queue: str
     service: str
@@ -156,13 +156,13 @@ class _Given:
     def names(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(part.strip() for part in self.text(name).split(";") if part.strip()))
 
-    def connection(self, timeout: float) -> Connection:
+    def connection(self, timeout: float) -> BusAccess:
         url = self.text("url")
         if not url:
             raise ConfigError("url", url, "name a broker, such as causeway://127.0.0.1:7400 (kafka.bootstrap.servers)")
         parse_url(url)
         name = check_application("name", self.text("name", "spark"))
-        return Connection(url, name, self.seconds("timeout", timeout))
+        return BusAccess(url, name, self.seconds("timeout", timeout))
 
 
 def read_options(options: Mapping[str, str], *, stream: bool) -> ReadOptions:

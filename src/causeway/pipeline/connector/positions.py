@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from causeway.client.stretches import Stretch
+from causeway.client.stretches import ReadStretch
 from causeway.errors import CausewayError, ConfigError
 from causeway.pipeline.connector.options import EARLIEST, LATEST, Edge, ReadOptions
 from causeway.topics import items_of
@@ -36,7 +36,7 @@ class Position(msgspec.Struct, frozen=True):
     born: int
 
 
-class Place(msgspec.Struct, frozen=True):
+class ReadPlace(msgspec.Struct, frozen=True):
     """A mailbox to be read: a queue, or a history with the patterns that are wanted of it."""
 
     mailbox: str
@@ -72,7 +72,7 @@ def from_offset(offset: Mapping[str, Any]) -> Positions:
 
 
 # Finding -------------------------------------------------------------------------------------------------------
-def find_places(bus: Any, options: ReadOptions) -> list[Place]:
+def find_places(bus: Any, options: ReadOptions) -> list[ReadPlace]:
     """The mailboxes to read. Raises Refused when nobody keeps a history of some topics and none is asked for."""
     histories: dict[str, list[str]] = {}
     for pattern in options.topics:
@@ -84,8 +84,8 @@ def find_places(bus: Any, options: ReadOptions) -> list[Place]:
             error.add_note(f"A source reads topics from a history; option historySeconds begins one of {pattern!r}.")
             raise
     return [
-        *(Place(mailbox, tuple(patterns)) for mailbox, patterns in histories.items()),
-        *(Place(queue) for queue in options.queues),
+        *(ReadPlace(mailbox, tuple(patterns)) for mailbox, patterns in histories.items()),
+        *(ReadPlace(queue) for queue in options.queues),
     ]
 
 
@@ -95,7 +95,7 @@ def last_position(bus: Any, mailbox: str) -> Position:
     return Position(extent.number, extent.ever, extent.born)
 
 
-def edge_of(edges: Mapping[str, Edge], place: Place) -> Edge:
+def edge_of(edges: Mapping[str, Edge], place: ReadPlace) -> Edge:
     """What was said about a place; of several patterns in one history, all the same must be."""
     said = [edges.get(name, edges[""]) for name in place.names]
     if any(one != said[0] for one in said):
@@ -104,7 +104,7 @@ def edge_of(edges: Mapping[str, Edge], place: Place) -> Edge:
     return said[0]
 
 
-def find_position(bus: Any, place: Place, edge: Edge) -> Position:
+def find_position(bus: Any, place: ReadPlace, edge: Edge) -> Position:
     """Where reading begins or ends."""
     end = last_position(bus, place.mailbox)
     if edge.where == LATEST:
@@ -123,7 +123,7 @@ def find_position(bus: Any, place: Place, edge: Edge) -> Position:
     return _search(bus, place.mailbox, end, lambda stretch: (stretch.offset or 0) >= wanted)
 
 
-def _first(bus: Any, mailbox: str, number: int, end: Position) -> Stretch | None:
+def _first(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:
     """The first message that lies at or behind a number."""
     return next(iter(bus.read(mailbox, number, end.number, limit=1)), None)
 
@@ -134,7 +134,7 @@ def _at(bus: Any, mailbox: str, number: int, end: Position) -> Position:
     return end if first is None else Position(first.number, first.before, end.born)
 
 
-def _search(bus: Any, mailbox: str, end: Position, is_behind: Callable[[Stretch], bool]) -> Position:
+def _search(bus: Any, mailbox: str, end: Position, is_behind: Callable[[ReadStretch], bool]) -> Position:
     """The position before the first message that is behind what is looked for; it must be so of all later ones."""
     low, high = 0, end.number
     while low < high:
@@ -165,7 +165,7 @@ def cut(bus: Any, mailbox: str, start: Position, end: Position, messages_max: in
 class Slice(msgspec.Struct, frozen=True):
     """A part of a range: what one task reads."""
 
-    place: Place
+    place: ReadPlace
     start: int
     stop: int
     born: int
@@ -175,7 +175,7 @@ class Slice(msgspec.Struct, frozen=True):
     """How many must have been, with its last."""
 
 
-def divide(place: Place, start: Position, end: Position, *, partitions_min: int, records_max: int) -> list[Slice]:
+def divide(place: ReadPlace, start: Position, end: Position, *, partitions_min: int, records_max: int) -> list[Slice]:
     """A range as slices of about the same length. Depends on nothing else: a range read again is divided again so."""
     numbers = end.number - start.number
     if numbers <= 0:

@@ -18,15 +18,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from causeway.client.stretches import Stretch
+from causeway.client.stretches import ReadStretch
 from causeway.errors import ConfigError
 from causeway.pipeline.connector.bus import open_bus
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
     DataLost,
-    Place,
     Position,
     Positions,
+    ReadPlace,
     Slice,
     as_offset,
     cut,
@@ -55,7 +55,7 @@ def read_slice(options: ReadOptions, schema: StructType, value: Slice) -> Iterat
         yield from record_batches(_wanted(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
 
 
-def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[Stretch]:
+def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[ReadStretch]:
     """The stretches of a slice, with the certainty that none is missing, if that can be had."""
     following = value.before
     for stretch in bus.read(value.place.mailbox, value.start, value.stop):
@@ -74,12 +74,12 @@ def _check_gap(value: Slice, expected: int, found: int, *, fail: bool) -> None:
         raise DataLost(_lost(value.place, f"has lost {found - expected} messages that were to be read"))
 
 
-def _lost(place: Place, what: str) -> str:
+def _lost(place: ReadPlace, what: str) -> str:
     remedy = "keep more of it (bus.keep_history: seconds, bytes_max)" if place.is_history else "read it more often"
     return f"{place.mailbox!r} {what}; {remedy}, or go on without them with failOnDataLoss=false"
 
 
-def _wanted(stretches: Iterator[Stretch], place: Place) -> Iterator[Stretch]:
+def _wanted(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
     """A history may keep more topics than are read, and a queue express messages, which nobody can read twice."""
     if not place.is_history:
         return (stretch for stretch in stretches if stretch.before >= 0)
@@ -123,7 +123,7 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = schema
         self._bus: Any = None
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, ReadPlace] = {}
         self._target: Positions | None = None
         """With AvailableNow: what there was at the start."""
         self._settled: dict[str, int] = {}
@@ -205,7 +205,7 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._bus = open_bus(self._options.connection).open()
             self._places = {place.mailbox: place for place in find_places(self._bus, self._options)}
 
-    def _begin(self, place: Place) -> Position:
+    def _begin(self, place: ReadPlace) -> Position:
         return find_position(self._bus, place, edge_of(self._options.start, place))
 
     def _ends(self) -> Positions:
@@ -224,7 +224,7 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             found[mailbox] = self._same_life(place, position)
         return found
 
-    def _same_life(self, place: Place, position: Position) -> Position:
+    def _same_life(self, place: ReadPlace, position: Position) -> Position:
         """The position, or the beginning if the mailbox has ended and begun anew since."""
         if last_position(self._bus, place.mailbox).born == position.born:
             return position

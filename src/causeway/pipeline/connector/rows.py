@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from causeway.client.stretches import Stretch
+from causeway.client.stretches import ReadStretch
 from causeway.limits import MIB
 from causeway.pipeline.connector.schema import KEY_HEADER
 from causeway.wire.headers import HeaderValue
@@ -27,9 +27,9 @@ BYTES_MAX = 8 * MIB
 _MICROSECOND = 1000
 
 
-def record_batches(stretches: Iterable[Stretch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def record_batches(stretches: Iterable[ReadStretch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """All messages, in their order."""
-    taken: list[Stretch] = []
+    taken: list[ReadStretch] = []
     rows = size = 0
     for stretch in stretches:
         taken.append(stretch)
@@ -45,7 +45,7 @@ def record_batches(stretches: Iterable[Stretch], schema: pa.Schema) -> Iterator[
 class _Page:
     """Stretches that become one record batch. Columns are made when they are asked for."""
 
-    def __init__(self, stretches: Sequence[Stretch]) -> None:
+    def __init__(self, stretches: Sequence[ReadStretch]) -> None:
         self._stretches = stretches
         counts = np.array([stretch.count for stretch in stretches])
         self._rows = int(counts.sum())

@@ -39,7 +39,7 @@ _PATIENCE_SECONDS = 7 * 24 * 3600.0
 """A send is never given up before its task is: what follows it would pass for all there was."""
 
 
-class Outgoing(NamedTuple):
+class OutgoingRow(NamedTuple):
     """One message; sorted, the order in which a partition is sent."""
 
     topic: str
@@ -90,9 +90,9 @@ def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], partitio
     return count
 
 
-def in_order(messages: Iterator[Outgoing], bytes_max: int) -> list[Outgoing]:
+def in_order(messages: Iterator[OutgoingRow], bytes_max: int) -> list[OutgoingRow]:
     """The messages of a partition in an order that depends on nothing but them."""
-    taken: list[Outgoing] = []
+    taken: list[OutgoingRow] = []
     size = 0
     for one in messages:
         taken.append(one)
@@ -107,7 +107,7 @@ def in_order(messages: Iterator[Outgoing], bytes_max: int) -> list[Outgoing]:
     return taken
 
 
-def outgoing(options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[Outgoing]:
+def outgoing(options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Iterator[OutgoingRow]:
     """Rows as messages, checked: what a broker would refuse fails here, before anything of it is sent."""
     known: set[str] = set()
     for batch in batches:
@@ -119,7 +119,7 @@ def outgoing(options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Iterat
             data = _bytes(body)
             headers = with_headers(dict(sorted(said.items())), b"") if said else b""
             check_size(headers + data if headers else data)
-            yield Outgoing(topic, queue, headers, data, said)
+            yield OutgoingRow(topic, queue, headers, data, said)
 
 
 def _target(options: WriteOptions, topic: str | None, queue: str | None, known: set[str]) -> tuple[str, str]:
