@@ -51,7 +51,7 @@ class CausewaySource(DataSource):
         options = write_options(self.options)
         check_write_schema(schema, topic=options.topic, queue=options.queue)
         if overwrite:
-            raise ConfigError("outputMode", "complete", "messages that were sent are sent; use append or update")
+            raise ConfigError("outputMode", "complete", "messages that were sent are sent; use append")
         return CausewayStreamWriter(options)
 
 
