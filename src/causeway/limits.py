@@ -96,7 +96,7 @@ ones."""
 NAMES_REMEMBERED_MAX: Final = 65_536
 """Names whose hash or soundness is remembered: they repeat in every batch."""
 
-BROWSED_MESSAGES_MAX: Final = 1000
+BROWSED_MESSAGES_MAX: Final = 16_384
 """Messages in one answer to Browse; the client asks on."""
 
 BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
