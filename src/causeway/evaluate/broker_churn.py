@@ -22,6 +22,7 @@ from causeway.evaluate.message_exchanges import StoreAndForward
 from causeway.evaluate.pbm_costs import BASE_MS
 from causeway.evaluate.site_distances import Distances
 from causeway.evaluate.site_lines import SiteLines
+from causeway.sim.letters import Letter
 from causeway.types import MILLISECOND, SECOND, Duration, Instant, ServiceClass
 
 PAIRS: Final = 16
@@ -116,19 +117,20 @@ def _brokers(case: ChurnCase, mail: BrokerMail, outages: list[Outage]) -> ChurnC
     for outage in outages:
         world.at(begin + outage.begin, fail, outage.broker)
         world.at(begin + outage.end, come_back, outage.broker)
-    letters = []
+    letters: list[Letter] = []
     while world.now < begin + _length(case):
         for sender, receiver in mail.pairs:
-            letters.append(mail.applications[sender].send(receiver, ServiceClass.TRANSACTIONAL, BODY_BYTES))
+            letter = mail.applications[sender].send(receiver, ServiceClass.TRANSACTIONAL, BODY_BYTES)
+            assert letter is not None, "a window is full"
+            letters.append(letter)
             mail.pass_time(EVERY // len(mail.pairs))
     mail.pass_time(PATIENCE)
     times = mail.times
     times.finish()
     arrived = [letter for letter in letters if letter in times.arrived]
     taken = [
-        (times.begun[letter] - begin, (times.arrived[letter] - times.begun[letter]) / MILLISECOND)
+        (times.posted[letter] - begin, (times.arrived[letter] - times.posted[letter]) / MILLISECOND)
         for letter in arrived
-        if letter is not None
     ]
     return _cost(case, CAUSEWAY, taken, len(letters) - len(arrived))
 

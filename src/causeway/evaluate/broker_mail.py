@@ -30,7 +30,7 @@ from causeway.core.messages import (
     Settled,
 )
 from causeway.evaluate.broker_rings import JoinedRing
-from causeway.evaluate.closed_forms import BITS_PER_SECOND, Kind
+from causeway.evaluate.closed_forms import BITS_PER_SECOND, EXPRESS, RECOVERABLE, TRANSACTIONAL, Kind
 from causeway.evaluate.message_exchanges import Client
 from causeway.evaluate.site_distances import Distances
 from causeway.sim.application import Application
@@ -48,7 +48,11 @@ BODY_BYTES: Final = 890
 APART: Final[Duration] = 100 * MILLISECOND
 SETTLED: Final[Duration] = 1 * SECOND
 CREDIT: Final = 1000
-SERVICES: Final = {"express": ServiceClass.EXPRESS, "recoverable": ServiceClass.RECOVERABLE, "transactional": ServiceClass.TRANSACTIONAL}  # fmt: skip
+SERVICES: Final = {
+    EXPRESS: ServiceClass.EXPRESS,
+    RECOVERABLE: ServiceClass.RECOVERABLE,
+    TRANSACTIONAL: ServiceClass.TRANSACTIONAL,
+}
 
 COUNTED: Final = (Deposit, Accepted, Rejected, Resend, Confirmed, Deliver, Settle, Settled, Replicate, Copied)
 """What is sent on account of messages; the rest keeps the ring and the groups in order."""
@@ -59,12 +63,12 @@ class Times(Panel):
 
     def __init__(self, clock: Callable[[], Instant]) -> None:
         super().__init__(clock)
-        self.begun: dict[Letter, Instant] = {}
+        self.posted: dict[Letter, Instant] = {}
         self.arrived: dict[Letter, Instant] = {}
         self.answered: dict[Letter, Instant] = {}
 
     def sent(self, letter: Letter) -> None:
-        self.begun[letter] = self._clock()
+        self.posted[letter] = self._clock()
         super().sent(letter)
 
     def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
@@ -80,9 +84,9 @@ class Measured:
     """What some letters of one kind took."""
 
     def __init__(self, times: Times, letters: Sequence[Letter], frames: int, size: int) -> None:
-        self.one_way = [times.arrived[letter] - times.begun[letter] for letter in letters]
+        self.one_way = [times.arrived[letter] - times.posted[letter] for letter in letters]
         answered = [letter for letter in letters if letter in times.answered]
-        self.round_trip = [times.answered[letter] - times.begun[letter] for letter in answered]
+        self.round_trip = [times.answered[letter] - times.posted[letter] for letter in answered]
         self.frames = frames / len(letters)
         self.bytes = size / len(letters)
 
@@ -157,7 +161,7 @@ class BrokerMail:
     # Sending -----------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
         """One of a kind between all pairs: brokers that have to do with each other are connected afterwards."""
-        self.measure(Kind("express", True, True))
+        self.measure(Kind(EXPRESS, reliable=True, online=True))
 
     def measure(self, kind: Kind) -> Measured:
         """One message of a kind between all pairs, one after the other."""

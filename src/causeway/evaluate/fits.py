@@ -52,3 +52,8 @@ def confidence(values: Sequence[float]) -> tuple[float, float]:
         return mean, math.inf
     quantile = STUDENT_95[min(len(values) - 1, len(STUDENT_95)) - 1]
     return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def prediction(values: Sequence[float]) -> float:
+    """Half the width of the 95 % interval around their mean in which one more repetition lies; infinite for one."""
+    return confidence(values)[1] * math.sqrt(len(values) + 1)

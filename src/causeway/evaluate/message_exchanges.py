@@ -126,11 +126,11 @@ class RingExchange:
             if not missing:
                 then()
 
+        def told(copy: int) -> Then:
+            return lambda: lines.carry(trip, copy, home, ACK_BYTES, confirmed)
+
         for copy in copies:
-            back = [copy, home]
-            lines.carry(
-                trip, home, copy, MESSAGE_BYTES, lambda back=back: lines.along(trip, back, ACK_BYTES, confirmed)
-            )  # type: ignore[misc]
+            lines.carry(trip, home, copy, MESSAGE_BYTES, told(copy))
 
     # As our brokers do it ----------------------------------------------------------------------------------------
     def _at_owner(self, trip: Trip, kind: Kind, sender: Client, receiver: Client) -> None:

@@ -101,17 +101,17 @@ class MailCost(msgspec.Struct, frozen=True):
     learned: bool
     seen: int
     directed: bool
-    messages: int
-    hops: float
-    hop_ms: float
+    messages: int = 0
+    hops: float = 0.0
+    hop_ms: float = 0.0
     """Of the message itself, from site to site."""
-    one_way_ms: float | None
-    round_trip_ms: float | None
-    frames: float
-    bytes: float
-    formula_one_way_ms: float
-    formula_round_trip_ms: float | None
-    formula_frames: float
+    one_way_ms: float | None = None
+    round_trip_ms: float | None = None
+    frames: float = 0.0
+    bytes: float = 0.0
+    formula_one_way_ms: float = 0.0
+    formula_round_trip_ms: float | None = None
+    formula_frames: float = 0.0
 
 
 def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
@@ -162,16 +162,12 @@ def _exchanged(
                 learned,
                 case.seen if case.code == FILLED else 0,
                 case.directed,
-                *_NOTHING,
             ),
             kind,
             [exchange.send(kind, sender, receiver) for sender, receiver in pairs],
         )
         for kind in kinds
     ]
-
-
-_NOTHING: Final = (0, 0.0, 0.0, None, None, 0.0, 0.0, 0.0, None, 0.0)
 
 
 def _cost(empty: MailCost, kind: Kind, trips: Sequence[Trip]) -> MailCost:
@@ -236,7 +232,7 @@ TWIN: Final = "twin"
 
 # Links ----------------------------------------------------------------------------------------------------------------
 def measure_links(case: LinksCase) -> tuple[MailCost, ...]:
-    """Lay the links, send, take means. Sites that nobody counts among its nearest cannot be reached, and get nothing."""
+    """Lay the links, send, take means. Sites that are nobody's nearest cannot be reached, and get nothing."""
     rng = random.Random(f"causeway/{case.seed}/pairs over links")
     base = Distances(case.seed, BASE_MS * MILLISECOND, case.directed)
     links = CheapestLinks(case.sites, base)
@@ -252,5 +248,5 @@ def measure_links(case: LinksCase) -> tuple[MailCost, ...]:
         for kind in (kind for kind in _kinds(most) if kind.online):
             trips = [system.send(kind, source, target) for source, target in pairs]
             head = (MSMQ, LINKS, case.sites, most, case.seed, *kind, False, 0, case.directed)
-            costs.append(_cost(MailCost(*head, *_NOTHING), kind, trips))
+            costs.append(_cost(MailCost(*head), kind, trips))
     return tuple(costs)
