@@ -49,7 +49,7 @@ class ChurnCase(msgspec.Struct, frozen=True):
     @property
     def weight(self) -> float:
         """About how much work it is, in seconds."""
-        return (self.brokers / 64) * (2.0 + 0.12 * self.failures * self.apart_s)
+        return (self.brokers / 64) * (3.0 + 0.17 * self.failures * self.apart_s)
 
 
 class ChurnCost(msgspec.Struct, frozen=True):

@@ -47,7 +47,8 @@ TARGETS_PER_SOURCE: Final = 10
 
 FAR_KINDS: Final = tuple(kind for kind in KINDS if kind.reliable and kind.service != RECOVERABLE)
 """Fig. 8 is about these; a recoverable message takes as long as a transactional one."""
-KINDS_BASE: Final = len(KINDS)
+SYSTEMS: Final = ((PBM, False), (CAUSEWAY, False), (CAUSEWAY, True))
+"""What is sent over every ring, without and with learned routes; over one with perfect tables only the first."""
 
 
 class RingCase(msgspec.Struct, frozen=True):
@@ -68,7 +69,7 @@ class RingCase(msgspec.Struct, frozen=True):
     def weight(self) -> float:
         """About how much work it is, in seconds."""
         joining = (self.brokers / 64) ** 1.25 * 1.4 + (2.0 if self.mail else 0.0) * (self.brokers / 64) ** 0.5
-        sending = 0.0002 * self.pairs * (KINDS_BASE + 2 * len(self.distances_ms))
+        sending = 0.0002 * self.pairs * (len(KINDS) + 2 * len(self.distances_ms))
         return sending + (joining if self.code == JOINED else self.brokers / 700)
 
 
@@ -127,7 +128,7 @@ def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     costs: list[MailCost] = []
     for most in case.distances_ms:
         distances = Distances(case.seed, most * MILLISECOND, case.directed)
-        for system, learned in ((PBM, False), (CAUSEWAY, False), (CAUSEWAY, True)):
+        for system, learned in SYSTEMS if case.seen or case.code == JOINED else SYSTEMS[:1]:
             costs += _exchanged(case, ring, pairs, distances, system, learned=learned, kinds=_kinds(most))
     if case.mail:
         assert isinstance(ring, JoinedRing)

@@ -99,14 +99,18 @@ def _traffic(means: Rows, name: str, title: str, *, reliable: bool) -> Figure:
 
 def _against_distance(means: Rows, name: str, title: str, metric: str) -> Figure:
     brokers = max(row["brokers"] for row in means if row["most_ms"] != BASE_MS and row["brokers"] <= PAPER_SIZE_MAX)
-    shown = (
+    shown = [
         ONLINE,
         Shown("PBM, perfect tables", Line(PBM, perfect=True), 0, hollow=True),
         STORED,
         UNSTORED,
         Shown("our brokers", Line(CAUSEWAY), 2),
         LEARNED,
-    )
+    ]
+    if metric == "one_way_ms":
+        # One way they do the same.
+        shown[0] = ONLINE._replace(label="PBM, our brokers")
+        del shown[4]
     curves = tuple(_drawn(one, curve(means, one.line, brokers=brokers), "most_ms", metric) for one in shown)
     title = f"{title}, {brokers:,} brokers"
     return Figure(name, title, DISTANCE, UNITS[metric], curves, scale="linear")
@@ -131,5 +135,5 @@ def _crossings(crossed: Rows) -> Figure:
         if rows:
             xs, ys = tuple(row["brokers"] for row in rows), tuple(row["crossing_ms"] for row in rows)
             curves.append(Curve(name, xs, ys, style=number))
-    title = "Beyond this distance MSMQ's round trip is shorter (transactional)"
-    return Figure("crossings", title, BROKERS, DISTANCE, tuple(curves), y_scale="linear")
+    title = "Up to which distance stored messages are back sooner than MSMQ's"
+    return Figure("crossings", title, BROKERS, "greatest distance (ms, one way)", tuple(curves), y_scale="linear")
