@@ -25,7 +25,7 @@ from causeway.evaluate.site_lines import SiteLines
 from causeway.sim.letters import Letter
 from causeway.types import MILLISECOND, SECOND, Duration, Instant, ServiceClass
 
-PAIRS: Final = 16
+PAIRS_MAX: Final = 16
 EVERY: Final[Duration] = 500 * MILLISECOND
 """How often each of the senders sends."""
 CALM: Final[Duration] = 5 * SECOND
@@ -92,7 +92,7 @@ def measure_churn(case: ChurnCase) -> tuple[ChurnCost, ...]:
         calm_options(case.seed, case.brokers), heartbeat=SECOND, silence=4 * SECOND, retry=500 * MILLISECOND
     )
     overlays = join(case.brokers, distances, case.seed, options=options)
-    mail = BrokerMail(JoinedRing(overlays), distances, case.seed, PAIRS, spare_homes=4)
+    mail = BrokerMail(JoinedRing(overlays), distances, case.seed, min(PAIRS_MAX, case.brokers // 3), spare_homes=4)
     for _ in range(2):
         mail.warm_up()
     return _brokers(case, mail, outages), _links(case, mail, distances, outages)

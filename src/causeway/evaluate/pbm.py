@@ -170,7 +170,7 @@ def evaluated(costs: Iterable[Cost], extent: Extent) -> Evaluation:
         "site_costs": cost_rows(),
         "agreement": ring_agreement(means),
         "sizes": crossings_by_size(means),
-        "measurements": [per_seed(cost) for cost in mail if _is_shown(cost)],
+        "measurements": [per_seed(cost) for cost in mail if is_shown(cost)],
     }
     quick = " --quick" if extent.quick else ""
     return Evaluation(
@@ -201,7 +201,7 @@ def _order(cost: MailCost) -> tuple[Any, ...]:
     return (cost.system, cost.code, cost.directed, cost.seen, cost.learned, cost.brokers, cost.most_ms, kind, cost.seed)
 
 
-def _is_shown(cost: MailCost) -> bool:
+def is_shown(cost: MailCost) -> bool:
     """What is written down for every seed: four kinds, at the paper's distance."""
     kind = (cost.service, cost.reliable, cost.online)
     return cost.code != TWIN and cost.most_ms == BASE_MS and kind in FAR_KINDS

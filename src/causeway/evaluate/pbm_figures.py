@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE, TRANSACTIONAL
 from causeway.evaluate.evaluation import Curve, Figure
 from causeway.evaluate.pbm_costs import BASE_MS, NODES
-from causeway.evaluate.pbm_tables import VARIANTS, Line, Rows, curve, select
+from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, VARIANTS, Line, Rows, curve, select
 
 BROKERS: Final = "brokers N"
 DISTANCE: Final = "greatest distance between two sites (ms, one way)"
-PAPER_SIZE_MAX: Final = 1024
 
 
 class Shown(NamedTuple):

@@ -22,7 +22,7 @@ from causeway.evaluate.closed_forms import (
     deployment_cost_usd,
     site_cost_usd,
 )
-from causeway.evaluate.fits import prediction
+from causeway.evaluate.fits import prediction, relative_spread
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, NODES, TWIN, MailCost
 
 Rows = Sequence[dict[str, Any]]
@@ -42,28 +42,50 @@ METRICS: Final = (
     "formula_frames",
 )
 WITH_RANGE: Final = ("one_way_ms", "round_trip_ms", "frames")
+PAPER_SIZE_MAX: Final = 1024
+"""The paper's largest network."""
 AGREED: Final = 0.02
 """So much may a simulated mean and its formula differ where the formula's assumptions hold."""
 
 
 def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
-    """For each network, system and kind of message: means over seeds, and around them the range of another seed."""
+    """For each network, system and kind of message: means over seeds, and around them the range of another seed.
+
+    How much seeds differ is taken from all sizes together.
+    """
     groups: dict[tuple[Any, ...], list[MailCost]] = {}
+    alike: dict[tuple[Any, ...], list[list[MailCost]]] = {}
     for cost in costs:
         groups.setdefault(tuple(getattr(cost, key) for key in KEYS), []).append(cost)
-    return [_mean_row(key, group) for key, group in groups.items()]
+    for group in groups.values():
+        alike.setdefault(_vary_alike(group[0]), []).append(group)
+    return [_mean_row(key, group, alike[_vary_alike(group[0])]) for key, group in groups.items()]
 
 
-def _mean_row(key: tuple[Any, ...], group: list[MailCost]) -> dict[str, Any]:
+def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
+    """All sizes of a system and a kind of message; rings with tables that are joined and filled."""
+    code = FILLED if cost.code == JOINED else cost.code
+    kind = (cost.service, cost.reliable, cost.online, cost.learned)
+    return (cost.system, code, *kind, cost.most_ms, cost.directed, cost.messages)
+
+
+def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
     row |= {"seeds": len(group), "messages": sum(cost.messages for cost in group)}
     for metric in METRICS:
-        values = [value for cost in group if (value := getattr(cost, metric)) is not None]
-        row[metric] = round(statistics.fmean(values), 4) if values else None
+        values = _values(group, metric)
+        row[metric] = mean = round(statistics.fmean(values), 4) if values else None
         if metric in WITH_RANGE:
-            width = prediction(values) if values else math.inf
+            width = math.inf
+            if mean is not None:
+                spread, freedom = relative_spread(_values(same, metric) for same in alike)
+                width = mean * prediction(spread, freedom, len(values))
             row[f"{metric}_range"] = round(width, 4) if math.isfinite(width) else None
     return row
+
+
+def _values(group: list[MailCost], metric: str) -> list[float]:
+    return [value for cost in group if (value := getattr(cost, metric)) is not None]
 
 
 # Finding rows ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from causeway.evaluate.closed_forms import EXPRESS, MSMQ, PBM, RECOVERABLE, TRAN
 from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.pbm_costs import BASE_MS
 from causeway.evaluate.pbm_report import text
-from causeway.evaluate.pbm_tables import AGREED, Line, Rows, Tables, curve
+from causeway.evaluate.pbm_tables import AGREED, PAPER_SIZE_MAX, Line, Rows, Tables, curve
 from causeway.evaluate.writing import shown
 
 __all__ = ["conclusions", "crossing", "growth", "text"]
@@ -22,7 +22,6 @@ ABOUT: Final = 0.25
 """So far from the printed number a measured one may be to count as about the same."""
 HOPS_MORE: Final = 0.1
 """A key just across a digit's border takes a hop more."""
-PAPER_SIZE_MAX: Final = 1024
 
 Ends = tuple[dict[str, Any], dict[str, Any]]
 """The first and the last row of a curve."""
