@@ -17,6 +17,8 @@ CODE   := src tests tools bench examples
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
 ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
+# All tests of the pipeline share one Spark session, which uses both cores by itself.
+SPARK_TESTS    := tests/pipeline
 # With ARGS='-k ...' a part may have nothing to run (pytest's code 5); without ARGS that is an error.
 NONE_SELECTED  := $(if $(ARGS),|| [ $$? = 5 ])
 
@@ -52,6 +54,7 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP) java  ## Every test
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
 	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
+	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
 	$(PYTEST) $(ALONE_TESTS) $(ARGS) $(NONE_SELECTED)
 
 bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and the peers installed here

@@ -42,6 +42,10 @@ class Step(enum.IntEnum):
     """A stored row failed its checksum and no copy of it exists; `note` names it. Never seen while K-1 copies live."""
     HELD = 13
     """In causal order, it came before something that must be delivered first; `note` says what."""
+    RECEIVED = 14
+    """An application took it from its reader. Written by the application."""
+    COPIED = 15
+    """A member of the owner's epoch, the owner included, has it on its storage."""
 
     # What agents find out. `source` is the broker it is about, `dest` the domain.
     BROKER_FAILED = 20

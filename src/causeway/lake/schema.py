@@ -1,0 +1,92 @@
+"""The columns of the trace lake: what brokers, applications, the simulator and the generator write, and jobs read.
+
+One definition: `pipeline/schemas.py` makes Spark's types from it, the segment writer pyarrow's. A lake is a folder
+
+    day=2026-11-17/domain=north/kind=events/WRITER-LIFE-000001.parquet
+
+and what is being written begins with a dot, so that no reader sees it before it is whole.
+
+Owns: names, types and meanings of columns. Must not know: who writes or reads them, any library.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+LAKE_VERSION: Final = 1
+"""Written into every row. A later version adds columns and never changes what one means."""
+
+
+class Column(NamedTuple):
+    """One column of a table of the lake. None of them is ever null."""
+
+    name: str
+    type: str
+    """`int32`, `int64`, `bool`, `string`, `list<int32>` or `list<int64>`."""
+    meaning: str
+
+
+_WRITER: Final = (
+    Column("version", "int32", "of this schema"),
+    Column("writer", "string", "name of the broker or application that wrote the row"),
+    Column("role", "string", "`broker` or `application`"),
+    Column("life", "int64", "incarnation of the writer: each of its lives has a higher one"),
+)
+
+EVENTS: Final = (
+    *_WRITER,
+    Column("sequence", "int64", "counts the writer's events in this life from 1 on, without gaps: its local order"),
+    Column("at", "int64", "nanoseconds since 1970 by the writer's clock; nothing about order follows from it"),
+    Column("step", "int32", "what happened (`causeway.trace.Step`)"),
+    Column("source", "string", "application that sent it; with the next four, who the messages are: their ids"),
+    Column("incarnation", "int64", "life of that application"),
+    Column("dest", "string", "where it was sent: mailbox, item of the topic, or `causeway/seats` in causal order"),
+    Column("stream", "int32", "`types.ServiceClass` under which its ids count"),
+    Column("first", "int64", "first id of the batch, or of the part of it that this is about"),
+    Column("last", "int64", "last id"),
+    Column("service", "int32", "`types.ServiceClass` that its sender chose: what was promised"),
+    Column("reliable", "bool", "whether its sender waits for an acknowledgement"),
+    Column("causal", "bool", "whether it was sent in causal order"),
+    Column("topic", "string", "that it was published on; empty when it was sent to a mailbox"),
+    Column("mailbox", "string", "where this happened: the mailbox, item or subscription; empty where it is none"),
+    Column("seat", "string", "seat that passed it on, in causal order; empty otherwise"),
+    Column("peer", "string", "the other side: owner of what was copied, next broker, reader; or empty"),
+    Column("epoch", "int64", "of the replica group, for what is stored or copied; 0 otherwise"),
+    Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
+    Column("bytes", "int64", "of the bodies; 0 where they are not known"),
+    Column("note", "string", "more about it, for people"),
+)
+"""Steps in the lives of batches, and what agents found out."""
+
+TELEMETRY: Final = (
+    *_WRITER,
+    Column("second", "int64", "seconds since 1970 by the writer's clock"),
+    Column("name", "string", "topic; or mailbox, where nothing is published"),
+    Column("item", "string", "that the topic belongs to; empty for a mailbox"),
+    Column("service", "int32", "`types.ServiceClass`"),
+    Column("messages_in", "int64", "taken in this second"),
+    Column("bytes_in", "int64", "their bodies"),
+    Column("messages_out", "int64", "handed to readers and subscriptions"),
+    Column("bytes_out", "int64", "their bodies"),
+    Column("depth", "int64", "messages that waited at the end of the second"),
+)
+"""One row per name, class and second in which anything happened, by the broker that owns it."""
+
+LATENCY: Final = (
+    *_WRITER,
+    Column("second", "int64", "seconds since 1970 by the writer's clock"),
+    Column("name", "string", "topic; or mailbox, where nothing is published"),
+    Column("service", "int32", "`types.ServiceClass`"),
+    Column(
+        "hop", "string", "brokers: `stored`, `delivered`, `settled`, `held`; applications: `acknowledged`, `received`"
+    ),
+    Column("buckets", "list<int32>", "numbers of buckets (`lake.sketch`), ascending"),
+    Column("counts", "list<int64>", "messages in each of them"),
+)
+"""Sketches of how long messages took, one row per name, class, hop and second; sums of counts are sketches again."""
+
+KINDS: Final = {"events": EVENTS, "telemetry": TELEMETRY, "latency": LATENCY}
+"""Tables of a lake, by the `kind` in their path."""
+
+PARTITIONS: Final = ("day", "domain", "kind")
+"""Folders of a lake, outermost first. `day` is that of the writer's clock, in UTC."""

@@ -1,0 +1,61 @@
+"""One Spark session, set up so that executors find this interpreter and Spark says little.
+
+Owns: the session's settings. Must not know: any job.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from causeway.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MASTER_USUAL: Final = "local[*]"
+
+_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",  # jobs show their own
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.shuffle.partitions": "8",  # a cluster's own configuration may say more; adaptive execution merges them
+    "spark.sql.adaptive.enabled": "true",
+    "spark.log.level": "ERROR",
+}
+
+
+def check_spark() -> None:
+    """Say what is missing before anything begins."""
+    for package in ("pyspark", "pyarrow", "pandas"):
+        if importlib.util.find_spec(package) is None:
+            raise ConfigError("pipeline", package, "is not installed: pip install 'causeway[pipeline]'")
+    home = os.environ.get("JAVA_HOME")
+    if not (home and os.access(os.path.join(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
+        remedy = "no Java was found: install Java 17 or newer, or set JAVA_HOME (`make java` says how)"
+        raise ConfigError("JAVA_HOME", home, remedy)
+
+
+def open_session(
+    name: str, *, master: str | None = None, driver_memory: str | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session, or the one that this process has already (then with its master and memory, and these settings)."""
+    check_spark()
+    from pyspark.sql import SparkSession
+
+    # Workers run what these name; another interpreter would import nothing of ours.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if SparkSession.getActiveSession() is None:
+        flags = f" --driver-memory {driver_memory}" if driver_memory else ""
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.log.level=ERROR{flags} pyspark-shell"
+    builder = SparkSession.builder.appName(f"causeway {name}").master(master or MASTER_USUAL)
+    for key, value in {**_SETTINGS, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
