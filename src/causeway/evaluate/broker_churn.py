@@ -17,10 +17,10 @@ import msgspec
 
 from causeway.evaluate.broker_mail import BODY_BYTES, BrokerMail
 from causeway.evaluate.broker_rings import CheapestLinks, JoinedRing, calm_options, join
-from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, TRANSACTIONAL, Kind
+from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, TRANSACTIONAL, MessageKind
 from causeway.evaluate.message_exchanges import StoreAndForward
 from causeway.evaluate.pbm_costs import BASE_MS
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.evaluate.site_lines import SiteLines
 from causeway.sim.letters import Letter
 from causeway.types import MILLISECOND, SECOND, Duration, Instant, ServiceClass
@@ -32,7 +32,7 @@ CALM: Final[Duration] = 5 * SECOND
 """Before the first failure; what is sent then is what the rest is compared with."""
 LATE_MS: Final = 1000
 PATIENCE: Final[Duration] = 60 * SECOND
-KIND: Final = Kind(TRANSACTIONAL, reliable=True, online=True)
+KIND: Final = MessageKind(TRANSACTIONAL, reliable=True, online=True)
 
 
 class ChurnCase(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class ChurnCost(msgspec.Struct, frozen=True):
     lost: int
 
 
-class Outage(NamedTuple):
+class SiteOutage(NamedTuple):
     """One failure, in time since the first message."""
 
     broker: int
@@ -84,10 +84,10 @@ def measure_churn(case: ChurnCase) -> tuple[ChurnCost, ...]:
     """Both systems."""
     rng = random.Random(f"causeway/{case.seed}/failures")
     outages = [
-        Outage(rng.randrange(case.brokers), begin, begin + case.down_s * SECOND)
+        SiteOutage(rng.randrange(case.brokers), begin, begin + case.down_s * SECOND)
         for begin in (CALM + number * case.apart_s * SECOND for number in range(case.failures))
     ]
-    distances = Distances(case.seed, BASE_MS * MILLISECOND)
+    distances = SiteDistances(case.seed, BASE_MS * MILLISECOND)
     options = msgspec.structs.replace(
         calm_options(case.seed, case.brokers), heartbeat=SECOND, silence=4 * SECOND, retry=500 * MILLISECOND
     )
@@ -102,7 +102,7 @@ def _length(case: ChurnCase) -> Duration:
     return CALM + case.failures * case.apart_s * SECOND
 
 
-def _brokers(case: ChurnCase, mail: BrokerMail, outages: list[Outage]) -> ChurnCost:
+def _brokers(case: ChurnCase, mail: BrokerMail, outages: list[SiteOutage]) -> ChurnCost:
     world, cluster = mail.world, mail.overlays.cluster
     begin = world.now
 
@@ -135,7 +135,7 @@ def _brokers(case: ChurnCase, mail: BrokerMail, outages: list[Outage]) -> ChurnC
     return _cost(case, CAUSEWAY, taken, len(letters) - len(arrived))
 
 
-def _links(case: ChurnCase, mail: BrokerMail, distances: Distances, outages: list[Outage]) -> ChurnCost:
+def _links(case: ChurnCase, mail: BrokerMail, distances: SiteDistances, outages: list[SiteOutage]) -> ChurnCost:
     lines = SiteLines(distances)
     links = CheapestLinks(case.brokers, distances)
 

@@ -30,9 +30,9 @@ from causeway.core.messages import (
     Settled,
 )
 from causeway.evaluate.broker_rings import JoinedRing
-from causeway.evaluate.closed_forms import BITS_PER_SECOND, EXPRESS, RECOVERABLE, TRANSACTIONAL, Kind
+from causeway.evaluate.closed_forms import BITS_PER_SECOND, EXPRESS, RECOVERABLE, TRANSACTIONAL, MessageKind
 from causeway.evaluate.message_exchanges import Client
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.application import Application
 from causeway.sim.checkers.base import Reader
 from causeway.sim.checkers.panel import Panel
@@ -58,7 +58,7 @@ COUNTED: Final = (Deposit, Accepted, Rejected, Resend, Confirmed, Deliver, Settl
 """What is sent on account of messages; the rest keeps the ring and the groups in order."""
 
 
-class Times(Panel):
+class LetterTimes(Panel):
     """The checkers, and when each letter was where."""
 
     def __init__(self, clock: Callable[[], Instant]) -> None:
@@ -80,10 +80,10 @@ class Times(Panel):
         super().acknowledged(letter)
 
 
-class Measured:
+class LetterCosts:
     """What some letters of one kind took."""
 
-    def __init__(self, times: Times, letters: Sequence[Letter], frames: int, size: int) -> None:
+    def __init__(self, times: LetterTimes, letters: Sequence[Letter], frames: int, size: int) -> None:
         self.one_way = [times.arrived[letter] - times.posted[letter] for letter in letters]
         answered = [letter for letter in letters if letter in times.answered]
         self.round_trip = [times.answered[letter] - times.posted[letter] for letter in answered]
@@ -94,11 +94,13 @@ class Measured:
 class BrokerMail:
     """Pairs of applications over brokers that have joined each other."""
 
-    def __init__(self, ring: JoinedRing, distances: Distances, seed: int, pairs: int, *, spare_homes: int = 0) -> None:
+    def __init__(
+        self, ring: JoinedRing, distances: SiteDistances, seed: int, pairs: int, *, spare_homes: int = 0
+    ) -> None:
         self.ring = ring
         self.overlays: Overlays = ring.overlays
         self.world = self.overlays.world
-        self.times = Times(lambda: self.world.now)
+        self.times = LetterTimes(lambda: self.world.now)
         self.distances = distances
         self._seed = seed
         self._spare_homes = spare_homes
@@ -161,9 +163,9 @@ class BrokerMail:
     # Sending -----------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
         """One of a kind between all pairs: brokers that have to do with each other are connected afterwards."""
-        self.measure(Kind(EXPRESS, reliable=True, online=True))
+        self.measure(MessageKind(EXPRESS, reliable=True, online=True))
 
-    def measure(self, kind: Kind) -> Measured:
+    def measure(self, kind: MessageKind) -> LetterCosts:
         """One message of a kind between all pairs, one after the other."""
         if not kind.online:
             for _, receiver in self.pairs:
@@ -179,9 +181,9 @@ class BrokerMail:
                 self.applications[receiver].read(receiver, CREDIT)
             self.pass_time(2 * SETTLED)
         self.world.network.meter = None
-        return Measured(self.times, letters, counted.frames, counted.bytes)
+        return LetterCosts(self.times, letters, counted.frames, counted.bytes)
 
-    def _send(self, kind: Kind, sender: str, receiver: str) -> Iterable[Letter]:
+    def _send(self, kind: MessageKind, sender: str, receiver: str) -> Iterable[Letter]:
         options: dict[str, Any] = {"reliable": kind.reliable}
         if kind.reliable and not kind.online:
             options["confirm"] = True

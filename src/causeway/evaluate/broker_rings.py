@@ -20,7 +20,7 @@ from causeway.core.overlay.leaves import RING, SIDE, distance, place
 from causeway.core.overlay.tables import COLUMNS, DIGIT_BITS, Tables
 from causeway.evaluate.closed_forms import LINKS
 from causeway.evaluate.message_exchanges import Client
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.faults import Options
 from causeway.sim.routing import Overlays, node_of
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Key, Peer, key_of
@@ -91,7 +91,7 @@ class JoinedRing:
 class FilledRing:
     """The product's tables, filled when a broker is first met on a way."""
 
-    def __init__(self, brokers: int, distances: Distances, seed: int, seen: int = SEEN) -> None:
+    def __init__(self, brokers: int, distances: SiteDistances, seed: int, seen: int = SEEN) -> None:
         self.places = Places(brokers)
         self._distances = distances
         self._seed = seed
@@ -168,7 +168,7 @@ class FilledRing:
 class CheapestLinks:
     """Every site has direct links to those nearest to it; Dijkstra's algorithm finds the cheapest way over them."""
 
-    def __init__(self, sites: int, distances: Distances, links: int = LINKS) -> None:
+    def __init__(self, sites: int, distances: SiteDistances, links: int = LINKS) -> None:
         self._sites = sites
         self._links: list[list[tuple[Duration, int]]] = []
         for site in range(sites):
@@ -207,7 +207,7 @@ class CheapestLinks:
         return before
 
 
-def join(brokers: int, distances: Distances, seed: int, *, options: Options | None = None) -> Overlays:
+def join(brokers: int, distances: SiteDistances, seed: int, *, options: Options | None = None) -> Overlays:
     """That many Nodes, joined through each other, and a while later."""
     overlays = Overlays(seed, brokers, options=options or calm_options(seed, brokers))
     overlays.world.network.distance = lambda a, b: distances.between(a.index, b.index)

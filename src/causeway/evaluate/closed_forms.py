@@ -26,7 +26,7 @@ EXPRESS, RECOVERABLE, TRANSACTIONAL = "express", "recoverable", "transactional"
 PBM, MSMQ, CAUSEWAY = "pbm", "msmq", "causeway"
 
 
-class Kind(NamedTuple):
+class MessageKind(NamedTuple):
     """One of the paper's message types, and whether its receiver is there."""
 
     service: str
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = tuple(
-    Kind(service, reliable, online)
+    MessageKind(service, reliable, online)
     for online in (True, False)
     for service, reliable in (
         (EXPRESS, True),
@@ -56,7 +56,7 @@ KINDS: Final = tuple(
 )
 
 
-class Way(NamedTuple):
+class HopMeans(NamedTuple):
     """What a formula is filled with: the paper's h and t_d, and the sizes."""
 
     hops: float
@@ -71,7 +71,7 @@ class Way(NamedTuple):
         return 2 * 8 * size / BITS_PER_SECOND * 1000 + self.hop_ms
 
 
-def one_way_ms(system: str, kind: Kind, way: Way) -> float:
+def one_way_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
     """Formulas (1), (5) and (7); to a receiver that is away as far as its broker."""
     if system == MSMQ:
         disk = DISK_MEAN_MS * (way.hops + 1) if kind.stored else 0.0
@@ -79,7 +79,7 @@ def one_way_ms(system: str, kind: Kind, way: Way) -> float:
     return (way.hops + (2 if kind.online else 1)) * way.hop(way.message_bytes)
 
 
-def round_trip_ms(system: str, kind: Kind, way: Way) -> float:
+def round_trip_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
     """Formulas (2), (3), (4), (6) and (8). Ours: the answer takes the straight way back, (h+x) + 2 hops or more."""
     message, ack = way.hop(way.message_bytes), way.hop(way.ack_bytes)
     if system == MSMQ:
@@ -92,7 +92,7 @@ def round_trip_ms(system: str, kind: Kind, way: Way) -> float:
     return (way.hops + 2) * message + (straight + 2) * ack
 
 
-def frames(system: str, kind: Kind, hops: float) -> float:
+def frames(system: str, kind: MessageKind, hops: float) -> float:
     """Sections 3.3 and 3.4: messages between sites, of all sorts, until the receiver has it and everybody knows."""
     h, k = hops, COPIES
     if system == MSMQ:

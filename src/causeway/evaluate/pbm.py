@@ -49,7 +49,7 @@ Case = RingCase | LinksCase | StreamCase | ChurnCase
 Cost = MailCost | StreamCost | ChurnCost
 
 
-class Plan(msgspec.Struct, frozen=True):
+class MailPlan(msgspec.Struct, frozen=True):
     """Sizes, by the code that is run; what is named under `once` is measured with one seed."""
 
     seeds: int
@@ -72,7 +72,7 @@ class Plan(msgspec.Struct, frozen=True):
     churn_seeds: int
 
 
-QUICK: Final = Plan(
+QUICK: Final = MailPlan(
     seeds=3,
     pairs=250,
     joined=(64, 128),
@@ -88,7 +88,7 @@ QUICK: Final = Plan(
     churn_seeds=1,
 )
 
-FULL: Final = Plan(
+FULL: Final = MailPlan(
     seeds=3,
     pairs=1000,
     joined=(64, 128, 256, 512, 1024),
@@ -105,7 +105,7 @@ FULL: Final = Plan(
 )
 
 
-def plan_cases(plan: Plan, seed: int) -> list[Case]:
+def plan_cases(plan: MailPlan, seed: int) -> list[Case]:
     """Every measurement of a plan, the longest first."""
 
     def distances(brokers: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, PBM
 from causeway.evaluate.pbm_costs import BASE_MS
-from causeway.evaluate.pbm_tables import Line, Tables, curve
+from causeway.evaluate.pbm_tables import MailCurve, Tables, curve
 from causeway.evaluate.writing import as_markdown, shown
 
 
@@ -110,8 +110,10 @@ def _pair(row: dict[str, Any], metric: str) -> str:
 def beyond(tables: Tables) -> str:
     """Larger networks, learned routes, windows."""
     means = tables["means"]
-    pbm, learned = (curve(means, line, most_ms=BASE_MS)[-1] for line in (Line(PBM), Line(CAUSEWAY, learned=True)))
-    msmq = curve(means, Line(MSMQ), most_ms=BASE_MS)[-1]
+    pbm, learned = (
+        curve(means, line, most_ms=BASE_MS)[-1] for line in (MailCurve(PBM), MailCurve(CAUSEWAY, learned=True))
+    )
+    msmq = curve(means, MailCurve(MSMQ), most_ms=BASE_MS)[-1]
     streams = [
         {
             "brokers": row["brokers"],

@@ -23,14 +23,14 @@ from causeway.evaluate.closed_forms import (
     MSMQ,
     PBM,
     RECOVERABLE,
-    Kind,
-    Way,
+    HopMeans,
+    MessageKind,
     frames,
     one_way_ms,
     round_trip_ms,
 )
 from causeway.evaluate.message_exchanges import Client, Ring, RingExchange, StoreAndForward
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.evaluate.site_lines import SiteLines, Trip
 from causeway.types import MILLISECOND
 
@@ -117,7 +117,7 @@ class MailCost(msgspec.Struct, frozen=True):
 
 def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     """Build the ring, send, take means."""
-    base = Distances(case.seed, BASE_MS * MILLISECOND, case.directed)
+    base = SiteDistances(case.seed, BASE_MS * MILLISECOND, case.directed)
     ring: JoinedRing | FilledRing
     if case.code == JOINED:
         ring = JoinedRing(join(case.brokers, base, case.seed))
@@ -127,7 +127,7 @@ def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     pairs = [(ring.places.client(rng), ring.places.client(rng)) for _ in range(case.pairs)]
     costs: list[MailCost] = []
     for most in case.distances_ms:
-        distances = Distances(case.seed, most * MILLISECOND, case.directed)
+        distances = SiteDistances(case.seed, most * MILLISECOND, case.directed)
         for system, learned in SYSTEMS if case.seen or case.code == JOINED else SYSTEMS[:1]:
             costs += _exchanged(case, ring, pairs, distances, system, learned=learned, kinds=_kinds(most))
     if case.mail:
@@ -136,7 +136,7 @@ def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     return tuple(costs)
 
 
-def _kinds(most_ms: int) -> tuple[Kind, ...]:
+def _kinds(most_ms: int) -> tuple[MessageKind, ...]:
     return KINDS if most_ms == BASE_MS else FAR_KINDS
 
 
@@ -144,11 +144,11 @@ def _exchanged(
     case: RingCase,
     ring: Ring,
     pairs: Sequence[tuple[Client, Client]],
-    distances: Distances,
+    distances: SiteDistances,
     system: str,
     *,
     learned: bool,
-    kinds: Sequence[Kind] = KINDS,
+    kinds: Sequence[MessageKind] = KINDS,
 ) -> list[MailCost]:
     exchange = RingExchange(SiteLines(distances), ring, system, learned=learned)
     return [
@@ -171,12 +171,12 @@ def _exchanged(
     ]
 
 
-def _cost(empty: MailCost, kind: Kind, trips: Sequence[Trip]) -> MailCost:
+def _cost(empty: MailCost, kind: MessageKind, trips: Sequence[Trip]) -> MailCost:
     """Means of trips, beside the formulas filled with what was measured."""
     hops = statistics.fmean(trip.hops for trip in trips)
-    out = Way(hops, _per_frame([trip.out for trip in trips]))
+    out = HopMeans(hops, _per_frame([trip.out for trip in trips]))
     answered = [trip.round_trip for trip in trips if trip.round_trip is not None]
-    back = Way(hops, _per_frame([trip.there_and_back for trip in trips])) if answered else None
+    back = HopMeans(hops, _per_frame([trip.there_and_back for trip in trips])) if answered else None
     system = empty.system
     return msgspec.structs.replace(
         empty,
@@ -200,7 +200,7 @@ def _per_frame(totals: Sequence[tuple[int, int]]) -> float:
 
 
 # Whole brokers --------------------------------------------------------------------------------------------------------
-def _mailed(case: RingCase, ring: JoinedRing, distances: Distances) -> list[MailCost]:
+def _mailed(case: RingCase, ring: JoinedRing, distances: SiteDistances) -> list[MailCost]:
     """The same kinds by real sessions over real brokers, and by the exchange between the same applications."""
     mail = BrokerMail(ring, distances, case.seed, MAIL_PAIRS)
     costs: list[MailCost] = []
@@ -210,7 +210,7 @@ def _mailed(case: RingCase, ring: JoinedRing, distances: Distances) -> list[Mail
             mail.warm_up()
         expected = _exchanged(case, ring, mail.expected(), distances, CAUSEWAY, learned=learned)
         for cost in expected:
-            kind = Kind(cost.service, cost.reliable, cost.online)
+            kind = MessageKind(cost.service, cost.reliable, cost.online)
             found = mail.measure(kind)
             costs += [
                 msgspec.structs.replace(cost, code=TWIN),
@@ -235,7 +235,7 @@ TWIN: Final = "twin"
 def measure_links(case: LinksCase) -> tuple[MailCost, ...]:
     """Lay the links, send, take means. Sites that are nobody's nearest cannot be reached, and get nothing."""
     rng = random.Random(f"causeway/{case.seed}/pairs over links")
-    base = Distances(case.seed, BASE_MS * MILLISECOND, case.directed)
+    base = SiteDistances(case.seed, BASE_MS * MILLISECOND, case.directed)
     links = CheapestLinks(case.sites, base)
     pairs: list[tuple[int, int]] = []
     while len(pairs) < case.pairs:
@@ -244,7 +244,7 @@ def measure_links(case: LinksCase) -> tuple[MailCost, ...]:
         pairs += [(source, target) for target in targets if links.route(source, target)]
     costs = []
     for most in case.distances_ms:
-        distances = Distances(case.seed, most * MILLISECOND, case.directed)
+        distances = SiteDistances(case.seed, most * MILLISECOND, case.directed)
         system = StoreAndForward(SiteLines(distances), links, rng)
         for kind in (kind for kind in _kinds(most) if kind.online):
             trips = [system.send(kind, source, target) for source, target in pairs]

@@ -10,31 +10,31 @@ from typing import Any, Final, NamedTuple
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE, TRANSACTIONAL
 from causeway.evaluate.evaluation import Curve, Figure
 from causeway.evaluate.pbm_costs import BASE_MS, NODES
-from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, VARIANTS, Line, Rows, curve, select
+from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, VARIANTS, MailCurve, Rows, curve, select
 
 BROKERS: Final = "brokers N"
 DISTANCE: Final = "greatest distance between two sites (ms, one way)"
 
 
-class Shown(NamedTuple):
+class DrawnAs(NamedTuple):
     """A curve and how it is drawn."""
 
     label: str
-    line: Line
+    line: MailCurve
     style: int
     hollow: bool = False
 
 
-ONLINE: Final = Shown("PBM, receiver there", Line(PBM), 0)
-STORED: Final = Shown("MSMQ recoverable, transactional", Line(MSMQ), 1)
-UNSTORED: Final = Shown("MSMQ express", Line(MSMQ, EXPRESS), 1, hollow=True)
-LEARNED: Final = Shown("our brokers, learned routes", Line(CAUSEWAY, learned=True), 2, hollow=True)
+ONLINE: Final = DrawnAs("PBM, receiver there", MailCurve(PBM), 0)
+STORED: Final = DrawnAs("MSMQ recoverable, transactional", MailCurve(MSMQ), 1)
+UNSTORED: Final = DrawnAs("MSMQ express", MailCurve(MSMQ, EXPRESS), 1, hollow=True)
+LEARNED: Final = DrawnAs("our brokers, learned routes", MailCurve(CAUSEWAY, learned=True), 2, hollow=True)
 
 
 def figures(means: Rows, crossed: Rows) -> tuple[Figure, ...]:
     """All figures of the report."""
-    to_broker = Shown("PBM, receiver away (to its broker)", Line(PBM, online=False), 0, hollow=True)
-    away = Shown("PBM, receiver away", Line(PBM, online=False), 0, hollow=True)
+    to_broker = DrawnAs("PBM, receiver away (to its broker)", MailCurve(PBM, online=False), 0, hollow=True)
+    away = DrawnAs("PBM, receiver away", MailCurve(PBM, online=False), 0, hollow=True)
     return (
         _against_brokers(means, "fig_6a_delay", "Fig. 6(a): delivery delay, 15 ms at most", "one_way_ms", to_broker),
         _against_brokers(means, "fig_6b_round_trip", "Fig. 6(b): round trip, 15 ms at most", "round_trip_ms", away),
@@ -54,7 +54,7 @@ UNITS: Final = {
 }
 
 
-def _drawn(shown: Shown, rows: Rows, x: str, y: str) -> Curve:
+def _drawn(shown: DrawnAs, rows: Rows, x: str, y: str) -> Curve:
     """A curve with the range of another seed."""
     rows = [row for row in rows if row[y] is not None]
     widths = [row[f"{y}_range"] or 0.0 for row in rows]
@@ -63,12 +63,12 @@ def _drawn(shown: Shown, rows: Rows, x: str, y: str) -> Curve:
     return Curve(shown.label, xs, ys, ranges, style=shown.style, hollow=shown.hollow)
 
 
-def _in_paper(means: Rows, shown: Shown, metric: str) -> Curve:
+def _in_paper(means: Rows, shown: DrawnAs, metric: str) -> Curve:
     rows = [row for row in curve(means, shown.line, most_ms=BASE_MS) if row["brokers"] <= PAPER_SIZE_MAX]
     return _drawn(shown, rows, "brokers", metric)
 
 
-def _against_brokers(means: Rows, name: str, title: str, metric: str, away: Shown) -> Figure:
+def _against_brokers(means: Rows, name: str, title: str, metric: str, away: DrawnAs) -> Figure:
     """Whole brokers are drawn without the range of another seed: they are two dozen pairs, and the exchange many."""
     curves = [_in_paper(means, shown, metric) for shown in (ONLINE, away, STORED, UNSTORED)]
     for learned, label in ((False, "our brokers, measured"), (True, "our brokers, learned routes, measured")):
@@ -76,22 +76,25 @@ def _against_brokers(means: Rows, name: str, title: str, metric: str, away: Show
             {**row, f"{metric}_range": None}
             for row in select(means, code=NODES, service=TRANSACTIONAL, online=True, learned=learned)
         ]
-        curves.append(_drawn(Shown(label, LEARNED.line, 2, learned), rows, "brokers", metric))
+        curves.append(_drawn(DrawnAs(label, LEARNED.line, 2, learned), rows, "brokers", metric))
     return Figure(name, title, BROKERS, UNITS[metric], tuple(curves), y_scale="linear")
 
 
 def _traffic(means: Rows, name: str, title: str, *, reliable: bool) -> Figure:
     shown = [
-        Shown("PBM, receiver there", Line(PBM, RECOVERABLE, reliable=reliable), 0),
-        Shown("PBM, receiver away", Line(PBM, RECOVERABLE, online=False, reliable=reliable), 0, hollow=True),
-        Shown("MSMQ", Line(MSMQ, RECOVERABLE, reliable=reliable), 1),
-        Shown("our brokers, receiver there", Line(CAUSEWAY, RECOVERABLE, reliable=reliable), 2),
-        Shown(
-            "our brokers, receiver away", Line(CAUSEWAY, RECOVERABLE, online=False, reliable=reliable), 2, hollow=True
+        DrawnAs("PBM, receiver there", MailCurve(PBM, RECOVERABLE, reliable=reliable), 0),
+        DrawnAs("PBM, receiver away", MailCurve(PBM, RECOVERABLE, online=False, reliable=reliable), 0, hollow=True),
+        DrawnAs("MSMQ", MailCurve(MSMQ, RECOVERABLE, reliable=reliable), 1),
+        DrawnAs("our brokers, receiver there", MailCurve(CAUSEWAY, RECOVERABLE, reliable=reliable), 2),
+        DrawnAs(
+            "our brokers, receiver away",
+            MailCurve(CAUSEWAY, RECOVERABLE, online=False, reliable=reliable),
+            2,
+            hollow=True,
         ),
     ]
     if reliable:
-        shown.append(Shown("PBM express, receiver away", Line(PBM, EXPRESS, online=False), 3, hollow=True))
+        shown.append(DrawnAs("PBM express, receiver away", MailCurve(PBM, EXPRESS, online=False), 3, hollow=True))
     curves = tuple(_in_paper(means, one, "frames") for one in shown)
     return Figure(name, title, BROKERS, UNITS["frames"], curves, y_scale="linear")
 
@@ -100,10 +103,10 @@ def _against_distance(means: Rows, name: str, title: str, metric: str) -> Figure
     brokers = max(row["brokers"] for row in means if row["most_ms"] != BASE_MS and row["brokers"] <= PAPER_SIZE_MAX)
     shown = [
         ONLINE,
-        Shown("PBM, perfect tables", Line(PBM, perfect=True), 0, hollow=True),
+        DrawnAs("PBM, perfect tables", MailCurve(PBM, perfect=True), 0, hollow=True),
         STORED,
         UNSTORED,
-        Shown("our brokers", Line(CAUSEWAY), 2),
+        DrawnAs("our brokers", MailCurve(CAUSEWAY), 2),
         LEARNED,
     ]
     if metric == "one_way_ms":
@@ -116,7 +119,7 @@ def _against_distance(means: Rows, name: str, title: str, metric: str) -> Figure
 
 
 def _larger(means: Rows) -> Figure:
-    shown = (Shown("PBM", Line(PBM), 0), STORED, LEARNED, UNSTORED)
+    shown = (DrawnAs("PBM", MailCurve(PBM), 0), STORED, LEARNED, UNSTORED)
     curves = tuple(_drawn(one, curve(means, one.line, most_ms=BASE_MS), "brokers", "one_way_ms") for one in shown)
     title = "Beyond the paper: larger networks, 15 ms at most"
     return Figure("larger_networks", title, BROKERS, UNITS["one_way_ms"], curves, y_scale="linear")

@@ -15,7 +15,7 @@ from causeway.evaluate.closed_forms import (
 )
 from causeway.evaluate.pbm_beyond import beyond, churn, formulas, limits, table_2, whole_brokers
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, MAIL_PAIRS
-from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, SIZES, Line, Rows, Tables, best_code, curve, select
+from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, SIZES, MailCurve, Rows, Tables, best_code, curve, select
 from causeway.evaluate.writing import as_markdown, shown
 
 CODES: Final = {
@@ -50,12 +50,12 @@ def _method(tables: Tables) -> str:
         {
             "brokers": brokers,
             "PBM over": CODES[best_code(means, brokers)],
-            "seeds": max(row["seeds"] for row in curve(means, Line(PBM), brokers=brokers)),
+            "seeds": max(row["seeds"] for row in curve(means, MailCurve(PBM), brokers=brokers)),
             "our brokers themselves": "yes"
             if any(row["brokers"] == brokers for row in tables["whole_brokers"])
             else "no",
         }
-        for brokers in dict.fromkeys(row["brokers"] for row in curve(means, Line(PBM)))
+        for brokers in dict.fromkeys(row["brokers"] for row in curve(means, MailCurve(PBM)))
     ]
     return f"""## What runs, and at which size
 
@@ -135,7 +135,7 @@ def _with_range(row: dict[str, Any], metric: str) -> str:
     return shown(row[metric]) + (f" ± {shown(width)}" if width is not None else "")
 
 
-def _table(means: Rows, columns: dict[str, Line], metric: str) -> str:
+def _table(means: Rows, columns: dict[str, MailCurve], metric: str) -> str:
     by_size = {name: {r["brokers"]: r for r in curve(means, line, most_ms=BASE_MS)} for name, line in columns.items()}
     sizes = sorted({brokers for rows in by_size.values() for brokers in rows})
     rows = [
@@ -148,8 +148,8 @@ def _table(means: Rows, columns: dict[str, Line], metric: str) -> str:
 
 def _fig_6(means: Rows) -> str:
     hops = {
-        "PBM, hops": Line(PBM),
-        "MSMQ, hops": Line(MSMQ),
+        "PBM, hops": MailCurve(PBM),
+        "MSMQ, hops": MailCurve(MSMQ),
     }
     rows = [
         {
@@ -162,13 +162,13 @@ def _fig_6(means: Rows) -> str:
         for pbm, msmq in zip(*(curve(means, line, most_ms=BASE_MS) for line in hops.values()), strict=True)
     ]
     columns = {
-        "PBM, there": Line(PBM),
-        "PBM, away": Line(PBM, online=False),
-        "PBM express, away": Line(PBM, EXPRESS, online=False),
-        "MSMQ stored": Line(MSMQ),
-        "MSMQ express": Line(MSMQ, EXPRESS),
-        "ours, there": Line(CAUSEWAY),
-        "ours, learned": Line(CAUSEWAY, learned=True),
+        "PBM, there": MailCurve(PBM),
+        "PBM, away": MailCurve(PBM, online=False),
+        "PBM express, away": MailCurve(PBM, EXPRESS, online=False),
+        "MSMQ stored": MailCurve(MSMQ),
+        "MSMQ express": MailCurve(MSMQ, EXPRESS),
+        "ours, there": MailCurve(CAUSEWAY),
+        "ours, learned": MailCurve(CAUSEWAY, learned=True),
     }
     return f"""## Fig. 6: delay and round trip against the number of brokers
 
@@ -191,17 +191,17 @@ first and to any broker at last; hops from and to applications are to any broker
 
 
 def _fig_7(means: Rows) -> str:
-    def columns(*, reliable: bool) -> dict[str, Line]:
+    def columns(*, reliable: bool) -> dict[str, MailCurve]:
         service = TRANSACTIONAL if reliable else "recoverable"
         found = {
-            "PBM, there": Line(PBM, service, reliable=reliable),
-            "PBM, away": Line(PBM, service, online=False, reliable=reliable),
-            "PBM express, away": Line(PBM, EXPRESS, online=False, reliable=reliable),
-            "MSMQ": Line(MSMQ, service, reliable=reliable),
-            "ours, there": Line(CAUSEWAY, service, reliable=reliable),
-            "ours, away": Line(CAUSEWAY, service, online=False, reliable=reliable),
+            "PBM, there": MailCurve(PBM, service, reliable=reliable),
+            "PBM, away": MailCurve(PBM, service, online=False, reliable=reliable),
+            "PBM express, away": MailCurve(PBM, EXPRESS, online=False, reliable=reliable),
+            "MSMQ": MailCurve(MSMQ, service, reliable=reliable),
+            "ours, there": MailCurve(CAUSEWAY, service, reliable=reliable),
+            "ours, away": MailCurve(CAUSEWAY, service, online=False, reliable=reliable),
         }
-        return found | {"ours, learned, there": Line(CAUSEWAY, service, reliable=reliable, learned=True)}
+        return found | {"ours, learned, there": MailCurve(CAUSEWAY, service, reliable=reliable, learned=True)}
 
     return f"""## Fig. 7: messages between sites for one message
 
@@ -278,7 +278,7 @@ def _directed(tables: Tables) -> str:
         row["system"]: row for row in select(means, directed=True, service=TRANSACTIONAL, online=True, learned=False)
     }
     brokers = apart[MSMQ]["brokers"]
-    (same,) = curve(means, Line(MSMQ), brokers=brokers, most_ms=BASE_MS)
+    (same,) = curve(means, MailCurve(MSMQ), brokers=brokers, most_ms=BASE_MS)
     return (
         f"If both directions of a pair are drawn apart, MSMQ's round trip with {brokers:,} brokers at {BASE_MS} ms is "
         f"{shown(apart[MSMQ]['round_trip_ms'])} ms instead of {shown(same['round_trip_ms'])}, because nobody chose the "

@@ -66,7 +66,7 @@ def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
     """All sizes of a system and a kind of message; rings with tables that are joined and filled."""
     code = FILLED if cost.code == JOINED else cost.code
     kind = (cost.service, cost.reliable, cost.online, cost.learned)
-    return (cost.system, code, *kind, cost.most_ms, cost.directed, cost.messages)
+    return (cost.system, code, *kind, cost.most_ms, cost.directed)
 
 
 def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def best_code(means: Rows, brokers: int) -> str:
     return JOINED if seeds[JOINED] >= seeds[FILLED] else FILLED
 
 
-class Line(NamedTuple):
+class MailCurve(NamedTuple):
     """What one curve shows."""
 
     system: str
@@ -116,7 +116,9 @@ class Line(NamedTuple):
     """Tables that know the nearest of all; otherwise those of the code that `best_code` says."""
 
 
-def curve(means: Rows, line: Line, *, brokers: int | None = None, most_ms: int | None = None) -> list[dict[str, Any]]:
+def curve(
+    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None
+) -> list[dict[str, Any]]:
     """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there."""
     wanted = {"system": line.system, "service": line.service, "reliable": line.reliable, "learned": line.learned}
     wanted |= {"online": line.online or line.system == MSMQ, "directed": False}
@@ -200,10 +202,10 @@ def ring_agreement(means: Rows) -> list[dict[str, Any]]:
 
 # Where one overtakes the other ----------------------------------------------------------------------------------------
 VARIANTS: Final = {
-    "PBM": Line(PBM),
-    "PBM, perfect tables": Line(PBM, perfect=True),
-    "our brokers": Line(CAUSEWAY),
-    "our brokers, learned routes": Line(CAUSEWAY, learned=True),
+    "PBM": MailCurve(PBM),
+    "PBM, perfect tables": MailCurve(PBM, perfect=True),
+    "our brokers": MailCurve(CAUSEWAY),
+    "our brokers, learned routes": MailCurve(CAUSEWAY, learned=True),
 }
 
 
@@ -218,7 +220,7 @@ def crossings(means: Rows) -> list[dict[str, Any]]:
             ours = curve(means, variant._replace(service=service))
             for brokers in _several(ours):
                 first = [row for row in ours if row["brokers"] == brokers]
-                second = curve(means, Line(MSMQ, service), brokers=brokers)
+                second = curve(means, MailCurve(MSMQ, service), brokers=brokers)
                 row = {"variant": name, "brokers": brokers, "service": service}
                 rows += [
                     {**row, "metric": metric, "crossing_ms": _crossing(first, second, metric)}
@@ -237,13 +239,13 @@ SIZES: Final = (100, MESSAGE_BYTES, 5_000, 20_000)
 
 def crossings_by_size(means: Rows) -> list[dict[str, Any]]:
     """As `crossings` of PBM's transactional messages, if they had other sizes: every hop takes 2l/p."""
-    ours = curve(means, Line(PBM))
+    ours = curve(means, MailCurve(PBM))
     rows = []
     for brokers in _several(ours):
         row: dict[str, Any] = {"brokers": brokers}
         for size in SIZES:
             longer = 2 * 8 * (size - MESSAGE_BYTES) / BITS_PER_SECOND * 1000
-            theirs = curve(means, Line(MSMQ), brokers=brokers)
+            theirs = curve(means, MailCurve(MSMQ), brokers=brokers)
             first = [{**r, "ms": r["one_way_ms"] + (r["hops"] + 2) * longer} for r in ours if r["brokers"] == brokers]
             second = [{**r, "ms": r["one_way_ms"] + r["hops"] * longer} for r in theirs]
             row[f"bytes_{size}"] = _crossing(first, second, "ms")

@@ -11,7 +11,7 @@ from causeway.evaluate.closed_forms import EXPRESS, MSMQ, PBM, RECOVERABLE, TRAN
 from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.pbm_costs import BASE_MS
 from causeway.evaluate.pbm_report import text
-from causeway.evaluate.pbm_tables import AGREED, PAPER_SIZE_MAX, Line, Rows, Tables, curve
+from causeway.evaluate.pbm_tables import AGREED, PAPER_SIZE_MAX, MailCurve, Rows, Tables, curve
 from causeway.evaluate.writing import shown
 
 __all__ = ["conclusions", "crossing", "growth", "text"]
@@ -27,7 +27,7 @@ Ends = tuple[dict[str, Any], dict[str, Any]]
 """The first and the last row of a curve."""
 
 
-def growth(means: Rows, line: Line, metric: str) -> Ends:
+def growth(means: Rows, line: MailCurve, metric: str) -> Ends:
     """The smallest and the largest network of the paper."""
     rows = [row for row in curve(means, line, most_ms=BASE_MS) if row["brokers"] <= PAPER_SIZE_MAX]
     return rows[0], rows[-1]
@@ -74,7 +74,7 @@ def _is_slower(ours: Ends, theirs: Ends, metric: str) -> bool:
 
 
 def _grows(means: Rows, metric: str, claim: str) -> Conclusion:
-    pbm, msmq = (growth(means, Line(system), metric) for system in (PBM, MSMQ))
+    pbm, msmq = (growth(means, MailCurve(system), metric) for system in (PBM, MSMQ))
     sizes = f"{pbm[0]['brokers']} to {pbm[1]['brokers']:,} brokers"
     found = f"{sizes}, transactional messages: PBM {_from_to(pbm, metric)}, MSMQ {_from_to(msmq, metric)}"
     return Conclusion(claim, found, _is_slower(pbm, msmq, metric))
@@ -83,7 +83,7 @@ def _grows(means: Rows, metric: str, claim: str) -> Conclusion:
 def _better_at_base(means: Rows) -> Conclusion:
     parts, held = [], True
     for metric, name in (("one_way_ms", "delay"), ("round_trip_ms", "round trip")):
-        pbm, msmq = (curve(means, Line(system), most_ms=BASE_MS) for system in (PBM, MSMQ))
+        pbm, msmq = (curve(means, MailCurve(system), most_ms=BASE_MS) for system in (PBM, MSMQ))
         shares = [(a["brokers"], 1 - a[metric] / b[metric]) for a, b in zip(pbm, msmq, strict=True)]
         held = held and all(share > 0 for _, share in shares)
         parts.append(f"{name} " + ", ".join(f"{100 * share:.0f} % at {brokers:,}" for brokers, share in shares))
@@ -94,7 +94,7 @@ def _better_at_base(means: Rows) -> Conclusion:
 def _traffic(means: Rows) -> Conclusion:
     held, parts = True, []
     for reliable in (True, False):
-        pbm, msmq = (growth(means, Line(s, RECOVERABLE, reliable=reliable), "frames") for s in (PBM, MSMQ))
+        pbm, msmq = (growth(means, MailCurve(s, RECOVERABLE, reliable=reliable), "frames") for s in (PBM, MSMQ))
         held = held and _is_slower(pbm, msmq, "frames")
         kind = "reliable" if reliable else "unreliable"
         parts.append(f"{kind}: PBM {_from_to(pbm, 'frames', '')}, MSMQ {_from_to(msmq, 'frames', '')}")
@@ -102,8 +102,8 @@ def _traffic(means: Rows) -> Conclusion:
 
 
 def _away(means: Rows) -> Conclusion:
-    away, msmq = (growth(means, Line(s, RECOVERABLE, online=False), "frames") for s in (PBM, MSMQ))
-    there = growth(means, Line(PBM, RECOVERABLE), "frames")
+    away, msmq = (growth(means, MailCurve(s, RECOVERABLE, online=False), "frames") for s in (PBM, MSMQ))
+    there = growth(means, MailCurve(PBM, RECOVERABLE), "frames")
     found = (
         f"with {away[1]['brokers']:,} brokers {shown(away[1]['frames'])} messages when the receiver is away, MSMQ "
         f"{shown(msmq[1]['frames'])} (with {away[0]['brokers']} brokers {shown(away[0]['frames'])} and "
@@ -114,14 +114,14 @@ def _away(means: Rows) -> Conclusion:
     return Conclusion(claim, found, held)
 
 
-def _far_ends(means: Rows, line: Line) -> Ends:
+def _far_ends(means: Rows, line: MailCurve) -> Ends:
     sizes = [row["brokers"] for row in means if row["most_ms"] != BASE_MS and row["brokers"] <= PAPER_SIZE_MAX]
     rows = curve(means, line, brokers=max(sizes))
     return rows[0], rows[-1]
 
 
 def _distance(means: Rows) -> Conclusion:
-    pbm, msmq = _far_ends(means, Line(PBM)), _far_ends(means, Line(MSMQ))
+    pbm, msmq = _far_ends(means, MailCurve(PBM)), _far_ends(means, MailCurve(MSMQ))
     found = (
         f"{pbm[0]['most_ms']} to {pbm[1]['most_ms']} ms, {pbm[0]['brokers']:,} brokers, one way: PBM "
         f"{_from_to(pbm, 'one_way_ms')}, MSMQ {_from_to(msmq, 'one_way_ms')}"
@@ -152,7 +152,7 @@ def _crossing_claim(tables: Tables) -> Conclusion:
 
 
 def _express(means: Rows) -> Conclusion:
-    pbm, msmq = (_far_ends(means, Line(system, EXPRESS)) for system in (PBM, MSMQ))
+    pbm, msmq = (_far_ends(means, MailCurve(system, EXPRESS)) for system in (PBM, MSMQ))
     near, far = (a["one_way_ms"] / b["one_way_ms"] for a, b in zip(pbm, msmq, strict=True))
     found = (
         f"PBM takes {near:.1f} times as long at {pbm[0]['most_ms']} ms, {far:.1f} times at {pbm[1]['most_ms']} ms "
@@ -164,7 +164,7 @@ def _express(means: Rows) -> Conclusion:
 
 
 def _hops(means: Rows) -> Conclusion:
-    rows = curve(means, Line(PBM), most_ms=BASE_MS)
+    rows = curve(means, MailCurve(PBM), most_ms=BASE_MS)
     bounds = [(row["brokers"], row["hops"], _digits(row["brokers"])) for row in rows]
     found = "on average " + ", ".join(f"{hops:.2f} at {n:,} (bound {bound})" for n, hops, bound in bounds)
     held = all(hops <= bound + HOPS_MORE for _, hops, bound in bounds)

@@ -27,7 +27,7 @@ _SECOND: Final = 0x94D049BB133111EB
 Row = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class Distances(msgspec.Struct, frozen=True):
+class SiteDistances(msgspec.Struct, frozen=True):
     """One way delays between sites, from LEAST to `most`, evenly drawn; none inside a site."""
 
     seed: int

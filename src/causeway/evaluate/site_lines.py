@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from causeway.evaluate.closed_forms import BITS_PER_SECOND
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.bandwidth import Lines, time_on_line
 from causeway.sim.journal import Journal
 from causeway.sim.network import Network, Weather
@@ -55,7 +55,7 @@ class Trip:
 class SiteLines:
     """The sites of an experiment, and virtual time."""
 
-    def __init__(self, distances: Distances) -> None:
+    def __init__(self, distances: SiteDistances) -> None:
         self._distances = distances
         self._lines = Lines()
         self.world = World(Journal(), Network(random.Random(0), Weather()))

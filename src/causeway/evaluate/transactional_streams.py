@@ -15,7 +15,7 @@ from causeway.evaluate.broker_mail import BODY_BYTES, BrokerMail
 from causeway.evaluate.broker_rings import JoinedRing, join
 from causeway.evaluate.closed_forms import BITS_PER_SECOND, MESSAGE_BYTES
 from causeway.evaluate.pbm_costs import BASE_MS
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.letters import Letter
 from causeway.types import MILLISECOND, SECOND, Duration, ServiceClass
 
@@ -57,7 +57,7 @@ class StreamCost(msgspec.Struct, frozen=True):
 
 def measure_streams(case: StreamCase) -> tuple[StreamCost, ...]:
     """Join brokers, send; that everything arrived once and in order is checked."""
-    distances = Distances(case.seed, BASE_MS * MILLISECOND)
+    distances = SiteDistances(case.seed, BASE_MS * MILLISECOND)
     mail = BrokerMail(JoinedRing(join(case.brokers, distances, case.seed)), distances, case.seed, PAIRS)
     for _ in range(2):
         mail.warm_up()

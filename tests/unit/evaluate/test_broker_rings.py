@@ -9,10 +9,10 @@ from itertools import pairwise
 import pytest
 
 from causeway.evaluate.broker_rings import ALL, CheapestLinks, FilledRing, JoinedRing, Places, join
-from causeway.evaluate.site_distances import Distances
+from causeway.evaluate.site_distances import SiteDistances
 from causeway.types import MILLISECOND, Key
 
-DISTANCES = Distances(0, 15 * MILLISECOND)
+DISTANCES = SiteDistances(0, 15 * MILLISECOND)
 
 
 def way_ms(ring: FilledRing | JoinedRing, count: int = 300) -> tuple[float, float]:

@@ -13,8 +13,8 @@ from causeway.evaluate.closed_forms import (
     PBM,
     RECOVERABLE,
     TRANSACTIONAL,
-    Kind,
-    Way,
+    HopMeans,
+    MessageKind,
     deployment_cost_usd,
     frames,
     one_way_ms,
@@ -22,10 +22,13 @@ from causeway.evaluate.closed_forms import (
     site_cost_usd,
 )
 
-WAY = Way(2, 10, message_bytes=197, ack_bytes=0)
+WAY = HopMeans(2, 10, message_bytes=197, ack_bytes=0)
 """197 bytes take half a millisecond on a line of 3.152 Mbps."""
-THERE, AWAY = Kind(TRANSACTIONAL, reliable=True, online=True), Kind(TRANSACTIONAL, reliable=True, online=False)
-EXPRESS_THERE, EXPRESS_AWAY = (Kind(EXPRESS, reliable=True, online=online) for online in (True, False))
+THERE, AWAY = (
+    MessageKind(TRANSACTIONAL, reliable=True, online=True),
+    MessageKind(TRANSACTIONAL, reliable=True, online=False),
+)
+EXPRESS_THERE, EXPRESS_AWAY = (MessageKind(EXPRESS, reliable=True, online=online) for online in (True, False))
 
 
 def test_delays_are_those_of_the_paper() -> None:
@@ -54,7 +57,7 @@ def test_round_trips_are_those_of_the_paper() -> None:
     ],
 )
 def test_messages_are_those_of_the_paper(service: str, reliable: bool, online: bool, pbm: int, msmq: int) -> None:
-    kind = Kind(service, reliable, online)
+    kind = MessageKind(service, reliable, online)
     assert (frames(PBM, kind, 3), frames(MSMQ, kind, 3)) == (pbm, msmq)
 
 

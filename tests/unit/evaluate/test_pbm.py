@@ -13,7 +13,7 @@ import pytest
 from causeway.evaluate import pbm
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, LinksCase, MailCost, RingCase
-from causeway.evaluate.pbm_tables import Line, curve, mean_rows, select
+from causeway.evaluate.pbm_tables import MailCurve, curve, mean_rows, select
 from causeway.evaluate.pbm_words import PAPER_CROSSING_MS, conclusions, crossing
 
 REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "pbm"
@@ -46,7 +46,7 @@ def small_cases(seed: int) -> list[pbm.Case]:
 
 
 # What the paper claims --------------------------------------------------------------------------------------------
-def growth(committed: dict[str, Any], line: Line, metric: str) -> tuple[float, float]:
+def growth(committed: dict[str, Any], line: MailCurve, metric: str) -> tuple[float, float]:
     """From 64 brokers to 1,024: how much more, and how many times as much."""
     rows = {row["brokers"]: row[metric] for row in curve(committed["means"], line, most_ms=BASE_MS)}
     return rows[1024] - rows[64], rows[1024] / rows[64]
@@ -69,7 +69,8 @@ def test_pbm_grows_more_slowly_with_brokers_than_msmq(
     committed: dict[str, Any], metric: str, reliable: bool, online: bool
 ) -> None:
     ours, theirs = (
-        growth(committed, Line(system, RECOVERABLE, online=online, reliable=reliable), metric) for system in (PBM, MSMQ)
+        growth(committed, MailCurve(system, RECOVERABLE, online=online, reliable=reliable), metric)
+        for system in (PBM, MSMQ)
     )
     assert ours[0] < theirs[0]
     if online:
@@ -80,14 +81,15 @@ def test_pbm_is_sooner_at_15_ms_for_all_but_express(committed: dict[str, Any]) -
     for brokers in (64, 128, 256, 512, 1024):
         at = {"brokers": brokers, "most_ms": BASE_MS}
         (ours,), (theirs,), (express,) = (
-            curve(committed["means"], line, **at) for line in (Line(PBM), Line(MSMQ), Line(MSMQ, EXPRESS))
+            curve(committed["means"], line, **at)
+            for line in (MailCurve(PBM), MailCurve(MSMQ), MailCurve(MSMQ, EXPRESS))
         )
         assert express["one_way_ms"] < ours["one_way_ms"] < theirs["one_way_ms"]
         assert express["round_trip_ms"] < ours["round_trip_ms"] < theirs["round_trip_ms"]
 
 
 def test_distance_costs_pbm_much_and_msmq_hardly_anything(committed: dict[str, Any]) -> None:
-    ours, theirs = (curve(committed["means"], Line(system), brokers=1024) for system in (PBM, MSMQ))
+    ours, theirs = (curve(committed["means"], MailCurve(system), brokers=1024) for system in (PBM, MSMQ))
     assert [row["most_ms"] for row in ours] == [10, 15, 30, 45, 60]
     assert ours[-1]["one_way_ms"] > 2 * ours[0]["one_way_ms"]
     assert theirs[-1]["one_way_ms"] < 1.05 * theirs[0]["one_way_ms"]

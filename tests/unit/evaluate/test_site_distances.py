@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from causeway.evaluate.site_distances import LEAST, Distances
+from causeway.evaluate.site_distances import LEAST, SiteDistances
 from causeway.types import MILLISECOND
 
 MOST = 15 * MILLISECOND
@@ -14,7 +14,7 @@ MOST = 15 * MILLISECOND
 
 @pytest.mark.parametrize("directed", [False, True], ids=["same both ways", "each way"])
 def test_rows_are_what_pairs_are(directed: bool) -> None:
-    distances = Distances(3, MOST, directed)
+    distances = SiteDistances(3, MOST, directed)
     row = distances.row(7, 40)
     assert [int(found) for found in row] == [distances.between(7, other) for other in range(40)]
     assert row[7] == 0
@@ -22,13 +22,13 @@ def test_rows_are_what_pairs_are(directed: bool) -> None:
 
 def test_both_ways_are_the_same_unless_they_are_drawn_apart() -> None:
     pairs = [(a, b) for a in range(20) for b in range(a)]
-    assert all(Distances(1, MOST).between(a, b) == Distances(1, MOST).between(b, a) for a, b in pairs)
-    apart = Distances(1, MOST, directed=True)
+    assert all(SiteDistances(1, MOST).between(a, b) == SiteDistances(1, MOST).between(b, a) for a, b in pairs)
+    apart = SiteDistances(1, MOST, directed=True)
     assert sum(apart.between(a, b) == apart.between(b, a) for a, b in pairs) < 3
 
 
 def test_distances_are_spread_evenly_and_know_no_triangles() -> None:
-    distances = Distances(0, MOST)
+    distances = SiteDistances(0, MOST)
     found = [int(way) for site in range(60) for way in distances.row(site, 60) if way]
     assert LEAST <= min(found) < 1.1 * LEAST
     assert 0.99 * MOST < max(found) <= MOST
@@ -38,9 +38,9 @@ def test_distances_are_spread_evenly_and_know_no_triangles() -> None:
 
 
 def test_sites_farther_apart_keep_their_order() -> None:
-    near, far = (Distances(5, most).row(0, 100) for most in (MOST, 4 * MOST))
+    near, far = (SiteDistances(5, most).row(0, 100) for most in (MOST, 4 * MOST))
     assert list(near.argsort()) == list(far.argsort())
 
 
 def test_another_seed_is_another_map() -> None:
-    assert Distances(0, MOST).between(1, 2) != Distances(1, MOST).between(1, 2)
+    assert SiteDistances(0, MOST).between(1, 2) != SiteDistances(1, MOST).between(1, 2)
