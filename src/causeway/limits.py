@@ -260,6 +260,9 @@ GROUP_PENDING_MAX: Final = 4096
 GROUPS_LEARNED_MAX: Final = 65_536
 """Configurations of groups a broker is no member of, remembered to send their traffic in one hop."""
 
+LESSONS_REMEMBERED_MAX: Final = 4096
+"""Pairs of a broker and a mailbox of ours of which we remember when we told the one where the other is."""
+
 DIRECTORY_QUESTIONS_MAX: Final = 100_000
 """Mailboxes one broker asks the directory about at the same time; senders to further ones try again."""
 
