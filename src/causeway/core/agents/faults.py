@@ -18,6 +18,7 @@ from causeway.core.messages import (
     LinkReport,
     Measure,
     Message,
+    ProposePolicy,
     SeatHolder,
 )
 from causeway.core.messages.soundness import Rules, fault_by, peer_fault
@@ -156,6 +157,11 @@ def _policy(head: ItemPolicy) -> str | None:
     )
 
 
+def _proposal(head: ProposePolicy) -> str | None:
+    check_domain("domain", head.domain)
+    return None
+
+
 def _directory(head: DomainDirectory) -> str | None:
     check_domain("domain", head.domain)
     fault = (
@@ -224,5 +230,6 @@ _RULES: Rules = {
     Distances: _distances,
     ItemRates: _rates,
     ItemPolicy: _policy,
+    ProposePolicy: _proposal,
     Bottlenecks: _bottlenecks,
 }

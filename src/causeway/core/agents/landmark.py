@@ -21,6 +21,7 @@ from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import Placer
+from causeway.core.agents.proposals import Asker, proposal_fault
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
@@ -37,12 +38,14 @@ from causeway.core.messages import (
     ItemRates,
     LinkReport,
     Measure,
+    PolicyTaken,
     SeatHolder,
     ToLandmark,
 )
 from causeway.core.placing import PlannedItems
 from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.errors import Code
 from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import SECOND, BrokerId, Duration, Instant, Key
@@ -82,6 +85,8 @@ class Landmark:
         """Who should hold which item, as everybody may know, with its version."""
         self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
         """Operations on their way to the copies, and the directory and the policy that each makes."""
+        self._askers: dict[int, Asker] = {}
+        """Who proposed the policy of an operation."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -110,6 +115,9 @@ class Landmark:
             self._push(turn)
             if self.policy is not was:
                 self._to_all(turn, self._tell_policy)
+        asker = self._askers.pop(ticket, None)
+        if asker is not None:
+            self._answer(turn, asker)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
@@ -148,13 +156,14 @@ class Landmark:
             tuple(roll.seats.values()),
         )
 
-    def _write(self, turn: Turn, writes: list[Write]) -> None:
-        """One operation, and with it a new version of the directory."""
+    def _write(self, turn: Turn, writes: list[Write]) -> int:
+        """One operation, and with it a new version of the directory; its ticket."""
         position = self._groups.position(self._group)
         self.roll.version += 1
         writes.append(rows.version_row(self._group, position, self.roll.version))
         ticket = self._groups.append(turn, self._group, writes, 1)
         self._pending[ticket] = (self._directory(), self._decided_policy())
+        return ticket
 
     # What agents say -------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, head: ToLandmark) -> None:
@@ -269,15 +278,34 @@ class Landmark:
     def on_planned(self, turn: Turn, plan: PlannedItems) -> None:
         """The places of our items are computed: write them down if they are others."""
         self.placer.answered()
+        if self._groups.serving(self._group) and plan_fault(plan) is None and plan != self.roll.policy:
+            self._place(turn, plan)
+
+    def on_proposed(self, turn: Turn, plan: PlannedItems, asker: Asker) -> None:
+        """Somebody has computed the places of our items from more than we remember."""
+        if not self._groups.serving(self._group):
+            return self._answer(turn, asker, Code.UNAVAILABLE, "no majority of the agents is with the landmark")
+        fault = plan_fault(plan) or proposal_fault(plan, *self.placer.items(self.roll, self.holdings))
+        if fault is not None:
+            return self._answer(turn, asker, Code.BAD_FIELD, fault)
+        self.placer.adopted()
+        if plan == self.roll.policy:
+            return self._answer(turn, asker)
+        self._askers[self._place(turn, plan)] = asker
+        return None
+
+    def _answer(self, turn: Turn, asker: Asker, code: Code | None = None, detail: str = "") -> None:
+        version = self.policy[0] if self.policy is not None and code is None else 0
+        turn.send(asker.conn, PolicyTaken(asker.token, self.domain, version, int(code or 0), detail))
+
+    def _place(self, turn: Turn, plan: PlannedItems) -> int:
         roll = self.roll
-        if not self._groups.serving(self._group) or plan_fault(plan) is not None or plan == roll.policy:
-            return
         roll.policy, roll.policy_version = plan, roll.version + 1
         position = self._groups.position(self._group)
         self._tracer.note(
             turn, Step.PLACED, self._links.me.name, f"{len(plan.items)} items", number=roll.policy_version
         )
-        self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
+        return self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
 
     def _fill_seats(self, turn: Turn) -> None:
         """Give seats whose holders failed to spares, all at once."""

@@ -43,6 +43,8 @@ class Placer:
         """When the present window ends."""
         self._wait = 0
         """Windows until the next plan may be asked for."""
+        self._adopted = False
+        """The present policy was computed elsewhere: what we measure next is what it was computed from."""
         self._empty = 0
         """Windows for which there has been an empty seat."""
         self._rates: dict[str, int] = {}
@@ -74,6 +76,10 @@ class Placer:
             return None
         rates = dict(zip(request.items, self.load.means(request.items), strict=True))
         capacities = dict(zip(request.brokers, request.capacities, strict=True))
+        if self._adopted:
+            self._adopted = False
+            self._rates, self._capacities = rates, capacities
+            return None
         if (
             roll.policy is not None
             and (roll.policy.items, roll.policy.brokers) == (request.items, request.brokers)
@@ -88,6 +94,16 @@ class Placer:
     def answered(self) -> None:
         """The plan is there."""
         self._wait = WINDOWS_BETWEEN
+
+    def adopted(self) -> None:
+        """A policy came from elsewhere: it is kept until the load is not what it is now."""
+        self._adopted = True
+        self._wait = WINDOWS_BETWEEN
+
+    def items(self, roll: Roll, holdings: HoldingsKnown) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What there is to place, and on which seats."""
+        request = self._request(roll, holdings, lambda broker: False)
+        return request.items, request.brokers
 
     def statistics(self, roll: Roll, holdings: HoldingsKnown) -> dict[str, object]:
         """What a plan would be computed from now: `causeway plan placement` does."""
