@@ -147,7 +147,7 @@ def test_committed_report_is_what_is_measured_now(committed: dict[str, Any]) -> 
 
 
 def test_other_seeds_lie_in_the_stated_ranges(committed: dict[str, Any]) -> None:
-    """None of them was measured for the report; 95 % of the ranges should have them, and one seed of five may be rare."""
+    """None of them was measured for the report; 95 % of the ranges should have them, though one seed may be rare."""
     new: list[pbm.Case] = []
     for seed in range(3, 8):
         new.append(RingCase(FILLED, 64, seed, (BASE_MS,), pbm.QUICK.pairs))
