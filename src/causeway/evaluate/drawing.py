@@ -60,8 +60,9 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
                 continue
             mark, line, grey = STYLES[curve.style % len(STYLES)]
             face = "white" if curve.hollow else grey
-            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, linestyle=line, color=grey, linewidth=1.2)
-            drawn.set(marker=mark, markerfacecolor=face, markersize=5.0)
+            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
+            drawn.set(linestyle=line if curve.joined else "none", marker=mark if curve.marked else "none")
+            drawn.set(markerfacecolor=face, markersize=5.0)
             for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
                 axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
         axes.margins(x=0.1, y=0.1)

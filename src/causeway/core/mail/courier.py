@@ -195,9 +195,10 @@ class MailCourier:
         if target is None:
             self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
-        if isinstance(head, Deposit):
-            self._tracer.deposit(turn, Step.FORWARDED, head)
         broker, direct = target
+        if isinstance(head, Deposit):
+            to = self._links.peer(broker)
+            self._tracer.deposit(turn, Step.FORWARDED, head, size=len(body), peer=to.name if to is not None else "")
         self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head, by), body)
 
     def target(self, turn: Turn, key: Key, mailbox: str, *, birth: bool = True) -> tuple[Key, bool] | None:
