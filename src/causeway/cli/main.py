@@ -76,6 +76,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),
+    "pipeline": (
+        "causeway pipeline rates --lake ./lake --out ./rates",
+        "causeway pipeline latency --lake ./lake --stream --json",
+        "causeway pipeline sweep --set 'brokers=5,7' --set seeds=20 --master 'local[4]'",
+    ),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
 """Every command with its examples; command `x-y` is the function `x_y` in `causeway.cli.x_y`."""

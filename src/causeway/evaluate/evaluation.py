@@ -9,6 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from causeway.figures import Curve, Figure
+
+__all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
+
 
 class Extent(NamedTuple):
     """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
@@ -24,34 +28,6 @@ class Conclusion(msgspec.Struct, frozen=True):
     claim: str
     found: str
     held: bool
-
-
-class Curve(msgspec.Struct, frozen=True):
-    """Points that belong together, with the range over seeds where there is one."""
-
-    label: str
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    ranges: tuple[tuple[float, float], ...] = ()
-    style: int = 0
-    """Curves of one style belong together, in all figures of a report."""
-    hollow: bool = False
-    """The second of two curves of one style."""
-    formula: str = ""
-    """What is written beside it, instead of in the legend: nothing was measured."""
-
-
-class Figure(msgspec.Struct, frozen=True):
-    """One figure, as it is to be drawn."""
-
-    name: str
-    """Of its files, without an ending."""
-    title: str
-    x_label: str
-    y_label: str
-    curves: tuple[Curve, ...]
-    scale: str = "log"
-    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):
