@@ -38,3 +38,5 @@ class Figure(msgspec.Struct, frozen=True):
     curves: tuple[Curve, ...]
     scale: str = "log"
     """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
+    y_scale: str = ""
+    """Of the upright axis, where it is another."""

@@ -96,7 +96,7 @@ ones."""
 NAMES_REMEMBERED_MAX: Final = 65_536
 """Names whose hash or soundness is remembered: they repeat in every batch."""
 
-BROWSED_MESSAGES_MAX: Final = 1000
+BROWSED_MESSAGES_MAX: Final = 16_384
 """Messages in one answer to Browse; the client asks on."""
 
 BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
@@ -259,6 +259,9 @@ GROUP_PENDING_MAX: Final = 4096
 
 GROUPS_LEARNED_MAX: Final = 65_536
 """Configurations of groups a broker is no member of, remembered to send their traffic in one hop."""
+
+LESSONS_REMEMBERED_MAX: Final = 4096
+"""Pairs of a broker and a mailbox of ours of which we remember when we told the one where the other is."""
 
 DIRECTORY_QUESTIONS_MAX: Final = 100_000
 """Mailboxes one broker asks the directory about at the same time; senders to further ones try again."""

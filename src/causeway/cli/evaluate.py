@@ -21,6 +21,7 @@ from causeway.evaluate.writing import write
 
 EXPERIMENTS: Final = {
     "aaa": "what causal order costs against the number of servers (AAA, section 6)",
+    "pbm": "delay and traffic of messages over a ring of brokers and over MSMQ (PBM, section 4)",
     "qpidr": "what monitoring and recovering brokers costs, and how long it takes (OIGY/QpidR, section 5)",
 }
 """Each is the module of its name in `causeway.evaluate`, with a function `evaluate`."""

@@ -21,7 +21,7 @@ from causeway.evaluate.drawing import check_drawing, draw
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_request, run_job, write_result
 from causeway.pipeline.progress import task_counts
-from causeway.pipeline.session import MASTER_USUAL, open_session
+from causeway.pipeline.session import MASTER_USUAL, session_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,13 +65,12 @@ def pipeline(
     request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
     check_request(job, request)
     check_drawing()
-    with spark_errors():
-        session = open_session(job, master=master, driver_memory=driver_memory)
-    try:
-        with _display(session, job, quiet=as_json) as tick:
-            found = run_job(session, job, request, tick)
-    finally:
-        session.stop()
+    with (
+        spark_errors(),
+        session_for(job, master=master, driver_memory=driver_memory) as session,
+        _display(session, job, quiet=as_json) as tick,
+    ):
+        found = run_job(session, job, request, tick)
     pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
     result = write_result(found, folder, pictures)
     if as_json:
@@ -139,6 +138,10 @@ def _shown(value: Any) -> str:
         return f"{value:,.6g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if value is None:
+        return "-"
+    if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
+        return "\n".join(f"{name}: {_shown(one)}" for name, one in value.items())
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items()) or "-"
     if isinstance(value, list | tuple):

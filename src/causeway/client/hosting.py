@@ -82,7 +82,7 @@ class Host:
         self.lock = threading.Lock()
         rng = random.Random(secrets.randbits(128))
         # An incarnation names one life of an application; 53 bits survive every JSON reader.
-        self.session = Session(config, rng.getrandbits(53) | 1, rng)
+        self.session = Session(config, config.life or rng.getrandbits(53) | 1, rng)
         self.session.use_tickets(ticket, self)
         self.next_deadline = self.session.next_deadline
         """One read, so it needs no lock."""

@@ -44,7 +44,8 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-        axes.set(xscale=figure.scale, yscale=figure.scale)
+        y_scale = figure.y_scale or figure.scale
+        axes.set(xscale=figure.scale, yscale=y_scale)
         for curve in figure.curves:
             if curve.formula:
                 axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
@@ -69,7 +70,7 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
             ticks = _spaced(sorted({round(x) for curve in figure.curves for x in curve.xs}))
             axes.set_xticks(ticks, [str(tick) for tick in ticks])
             axes.set_xticks([], minor=True)
-        else:
+        if y_scale == "linear":
             axes.set_ylim(bottom=0)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.

@@ -24,6 +24,7 @@ import msgspec
 from causeway.errors import ConfigError
 from causeway.figures import Figure
 from causeway.lake.schema import KINDS, Column
+from causeway.pipeline.quality import check_segments
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,6 +108,17 @@ JOBS: Final[dict[str, Job]] = {
             "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
         },
     ),
+    "risk": Job(
+        "causeway.pipeline.risk",
+        "probability of overload now and after failures, and a better placement",
+        options={
+            "rates": "folder that the job rates has written",
+            "url": "running cluster to ask who holds what; or",
+            "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+            "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
+            "adopt": "yes: propose the policy to the landmarks of that cluster (no)",
+        },
+    ),
     "latency": Job(
         "causeway.pipeline.latency",
         "percentiles by class, topic, hop and site, time held, cost of monitoring",
@@ -149,6 +161,8 @@ def check_request(name: str, request: JobRequest) -> Job:
         raise ConfigError("stream", name, "this job reads the whole lake each time; leave --stream out")
     if job.reads and not request.lake:
         raise ConfigError("lake", request.lake, f"{name} reads a lake; give its folder")
+    if job.reads:
+        check_segments(request.lake, job.reads)  # before anybody waits for Spark
     return job
 
 
@@ -217,7 +231,6 @@ def read_lake(spark: SparkSession, lake: str, kind: str, *, stream: bool = False
     this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here; what is
     wrong inside a segment is one when it is read.
     """
-    from causeway.pipeline.quality import check_segments
     from causeway.pipeline.schemas import lake_schema
 
     check_segments(lake, kind)

@@ -30,7 +30,7 @@ from causeway.pipeline.grid import DAY, DaySeen, Grid, Periods, find_peaks, make
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
 from causeway.pipeline.quality import with_checked_rows
-from causeway.pipeline.rates_output import Item
+from causeway.pipeline.rates_output import MeasuredItem
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -203,7 +203,7 @@ def _series_row(topic: tuple[str, str], rates: Any) -> pa.RecordBatch:
 
 
 # Items --------------------------------------------------------------------------------------------------------------
-def items_of(cells: DataFrame) -> dict[str, Item]:
+def items_of(cells: DataFrame) -> dict[str, MeasuredItem]:
     """All items by name, sorted; a LakeError if they are too many for a covariance."""
     found = cells.groupBy("item").agg(
         F.max_by("writer", F.struct("second", "writer")).alias("owner"), F.count_distinct("name").alias("topics")
@@ -212,7 +212,9 @@ def items_of(cells: DataFrame) -> dict[str, Item]:
     if len(rows) > ITEMS_MAX:
         remedy = "put more topics into each, or look at one domain with --set domain=NAME"
         raise LakeError("the lake", f"has more than {ITEMS_MAX} items", remedy)
-    return {row["item"]: Item(row["owner"], row["topics"]) for row in sorted(rows, key=lambda row: str(row["item"]))}
+    return {
+        row["item"]: MeasuredItem(row["owner"], row["topics"]) for row in sorted(rows, key=lambda row: str(row["item"]))
+    }
 
 
 def item_moments(spark: SparkSession, cells: DataFrame, items: list[str], grid: Grid) -> Moments:

@@ -28,7 +28,7 @@ STATED_MAX: Final = 20
 """Spans and days in the summary; it says how many more there are."""
 
 
-class Item(NamedTuple):
+class MeasuredItem(NamedTuple):
     """What is known of an item beside its rate."""
 
     owner: str
@@ -37,7 +37,7 @@ class Item(NamedTuple):
 
 
 def write(
-    request: JobRequest, grid: Grid, periods: Periods, items: Mapping[str, Item], moments: Moments
+    request: JobRequest, grid: Grid, periods: Periods, items: Mapping[str, MeasuredItem], moments: Moments
 ) -> tuple[str, ...]:
     """Tables `periods`, `items` and `covariance` (a row per pair that has any), and the file for a placement."""
     covariance = moments.covariance()
@@ -71,7 +71,7 @@ def write(
     return (*tables, "model.json")
 
 
-def _write_model(request: JobRequest, items: Mapping[str, Item], moments: Moments) -> None:
+def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> None:
     """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads. What both call
     topics are items here."""
     described = {
@@ -103,7 +103,7 @@ def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
     return given
 
 
-def summarise(grid: Grid, periods: Periods, items: Mapping[str, Item], moments: Moments) -> dict[str, Any]:
+def summarise(grid: Grid, periods: Periods, items: Mapping[str, MeasuredItem], moments: Moments) -> dict[str, Any]:
     """The answer in short."""
     names = list(items)
     deviations = np.sqrt(np.diag(moments.covariance()))
