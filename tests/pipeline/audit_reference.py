@@ -79,7 +79,15 @@ class Reference:
         stored = self._at(message, mailbox, Step.STORED)
         if not (one["causal"] or one["service"]) or not (stored or (acknowledged and mailbox == message.dest)):
             return
-        if self._at(message, mailbox, *REACHED):
+        item = bool(one["topic"]) and mailbox == message.dest and not one["causal"]
+        arrived = [
+            row
+            for row in self.about[message]
+            if row["mailbox"] != mailbox
+            and row["role"] == "broker"
+            and row["step"] in REACHED - {Step.RETURNED, Step.REFUSED} | {Step.STORED, Step.TAKEN}
+        ]
+        if self._at(message, mailbox, *REACHED) or (item and arrived):
             self._say("kept", message, "", [])
             return
         passed: list[Row] = []
@@ -92,7 +100,7 @@ class Reference:
                 for mine in stored
                 for its in self._at(other, mailbox, Step.STORED)
             )
-            if one["causal"] or message.stream == 2 or behind:
+            if one["causal"] or (message.stream == 2 and not item) or behind:
                 passed = handed
         if passed and not any(apart(row) for row in self.about[message]):
             self._say("kept", message, mailbox, passed + self.about[message])
@@ -142,14 +150,18 @@ class Reference:
         for told in rows:
             if told["step"] == Step.ACKNOWLEDGED and told["role"] == "broker":
                 place = told["mailbox"] or message.dest
-                having = [r for r in rows if r["step"] in had(r) and r["role"] == "broker" and r["mailbox"] == place]
-                if having and all(life(r) == life(told) and r["sequence"] > told["sequence"] for r in having):
+                here = [r for r in rows if r["role"] == "broker" and r["mailbox"] == place]
+                having = [r for r in here if r["step"] in had(r)]
+                epochs = {r["epoch"] for r in having if r["step"] == Step.STORED}
+                taken_over = any(r["step"] == Step.COPIED and r["epoch"] not in epochs for r in here)
+                late = having and all(life(r) == life(told) and r["sequence"] > told["sequence"] for r in having)
+                if late and not taken_over:
                     return told["mailbox"] or message.dest, rows
         return None
 
     def _nowhere(self, message: Message) -> tuple[str, list[Row]] | None:
         rows = self.about[message]
-        if rows[0]["topic"] or rows[0]["service"] == 3 or any(row["step"] in had(row) for row in rows):
+        if rows[0]["topic"] or rows[0]["service"] == 3 or any(row["step"] in had(row) | {Step.COPIED} for row in rows):
             return None
         told = [row for row in rows if row["step"] == Step.ACKNOWLEDGED]
         return min(told, key=sorted_first)["mailbox"] or message.dest, rows
@@ -238,7 +250,7 @@ def life(row: Row) -> tuple[str, int]:
 
 
 def apart(row: Row) -> bool:
-    return any(word in row["note"] for word in ("priority", "delay", "selector", "retained"))
+    return any(word in row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered"))
 
 
 def had(row: Row) -> set[Step]:

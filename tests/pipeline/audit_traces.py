@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from causeway.names import SEATS
-from causeway.pipeline.audit.words import Row
+from causeway.pipeline.audit.words import AuditRow
 from causeway.trace import Step
 from tests.pipeline.lakes import row
 
@@ -141,10 +141,10 @@ def trace_of(name: str, told: Iterable[Action]) -> list[dict[str, Any]]:
     return teller.rows
 
 
-def audit_row(lake_row: dict[str, Any]) -> Row:
+def audit_row(lake_row: dict[str, Any]) -> AuditRow:
     """A row of the lake as the rules read it."""
     more = {
         "broker": lake_row["role"] == "broker",
-        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained")),
+        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered")),
     }
-    return Row(**{name: (lake_row | more)[name] for name in Row._fields})
+    return AuditRow(**{name: (lake_row | more)[name] for name in AuditRow._fields})
