@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import causal, connector, matching, ours, peers, relay
+from bench import causal, connector, matching, ours, peers, relay, traced
 from bench.harness import Case, Failed, Process, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
@@ -34,7 +34,7 @@ EXTRA_RUNS_MAX = 2
 
 def plan(select: str) -> list[Result]:
     """What is to be measured; with what is not installed already said."""
-    cases: list[Case] = [*relay.CASES, *ours.CASES, *peers.CASES, *causal.CASES]
+    cases: list[Case] = [*relay.CASES, *ours.CASES, *traced.CASES, *peers.CASES, *causal.CASES]
     results = []
     for case in cases:
         for size in case.sizes:

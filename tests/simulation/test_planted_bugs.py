@@ -180,7 +180,7 @@ def test_false_confirmation_is_caught_when_stored_is_reported_as_delivered(monke
 
 
 def test_missing_redundancy_is_caught_when_groups_never_take_in_newcomers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Policy, "_as_wanted", lambda self, group: True)
+    monkeypatch.setattr(Policy, "_unlike", lambda self, group: None)
     verdict = hunt(brokers=2, workloads=["recoverable"], joins=60.0, safety=4 * SECOND, patience=15 * SECOND)
     assert verdict.ending == "stuck", verdict.failure_line()
     assert "wanted" in verdict.evidence

@@ -17,7 +17,7 @@ import msgspec
 
 from causeway.evaluate.broker_mail import BODY_BYTES, BrokerMail
 from causeway.evaluate.broker_rings import CheapestLinks, JoinedRing, calm_options, join
-from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, TRANSACTIONAL, MessageKind
+from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, TRANSACTIONAL, MailKind
 from causeway.evaluate.message_exchanges import StoreAndForward
 from causeway.evaluate.pbm_costs import BASE_MS
 from causeway.evaluate.site_distances import SiteDistances
@@ -32,7 +32,7 @@ CALM: Final[Duration] = 5 * SECOND
 """Before the first failure; what is sent then is what the rest is compared with."""
 LATE_MS: Final = 1000
 PATIENCE: Final[Duration] = 60 * SECOND
-KIND: Final = MessageKind(TRANSACTIONAL, reliable=True, online=True)
+KIND: Final = MailKind(TRANSACTIONAL, reliable=True, online=True)
 
 
 class ChurnCase(msgspec.Struct, frozen=True):

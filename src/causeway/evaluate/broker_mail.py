@@ -30,7 +30,7 @@ from causeway.core.messages import (
     Settled,
 )
 from causeway.evaluate.broker_rings import JoinedRing
-from causeway.evaluate.closed_forms import BITS_PER_SECOND, EXPRESS, RECOVERABLE, TRANSACTIONAL, MessageKind
+from causeway.evaluate.closed_forms import BITS_PER_SECOND, EXPRESS, RECOVERABLE, TRANSACTIONAL, MailKind
 from causeway.evaluate.message_exchanges import Client
 from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.application import Application
@@ -163,9 +163,9 @@ class BrokerMail:
     # Sending -----------------------------------------------------------------------------------------------------
     def warm_up(self) -> None:
         """One of a kind between all pairs: brokers that have to do with each other are connected afterwards."""
-        self.measure(MessageKind(EXPRESS, reliable=True, online=True))
+        self.measure(MailKind(EXPRESS, reliable=True, online=True))
 
-    def measure(self, kind: MessageKind) -> LetterCosts:
+    def measure(self, kind: MailKind) -> LetterCosts:
         """One message of a kind between all pairs, one after the other."""
         if not kind.online:
             for _, receiver in self.pairs:
@@ -183,7 +183,7 @@ class BrokerMail:
         self.world.network.meter = None
         return LetterCosts(self.times, letters, counted.frames, counted.bytes)
 
-    def _send(self, kind: MessageKind, sender: str, receiver: str) -> Iterable[Letter]:
+    def _send(self, kind: MailKind, sender: str, receiver: str) -> Iterable[Letter]:
         options: dict[str, Any] = {"reliable": kind.reliable}
         if kind.reliable and not kind.online:
             options["confirm"] = True

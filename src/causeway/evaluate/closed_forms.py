@@ -26,7 +26,7 @@ EXPRESS, RECOVERABLE, TRANSACTIONAL = "express", "recoverable", "transactional"
 PBM, MSMQ, CAUSEWAY = "pbm", "msmq", "causeway"
 
 
-class MessageKind(NamedTuple):
+class MailKind(NamedTuple):
     """One of the paper's message types, and whether its receiver is there."""
 
     service: str
@@ -44,7 +44,7 @@ class MessageKind(NamedTuple):
 
 
 KINDS: Final = tuple(
-    MessageKind(service, reliable, online)
+    MailKind(service, reliable, online)
     for online in (True, False)
     for service, reliable in (
         (EXPRESS, True),
@@ -71,7 +71,7 @@ class HopMeans(NamedTuple):
         return 2 * 8 * size / BITS_PER_SECOND * 1000 + self.hop_ms
 
 
-def one_way_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
+def one_way_ms(system: str, kind: MailKind, way: HopMeans) -> float:
     """Formulas (1), (5) and (7); to a receiver that is away as far as its broker."""
     if system == MSMQ:
         disk = DISK_MEAN_MS * (way.hops + 1) if kind.stored else 0.0
@@ -79,7 +79,7 @@ def one_way_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
     return (way.hops + (2 if kind.online else 1)) * way.hop(way.message_bytes)
 
 
-def round_trip_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
+def round_trip_ms(system: str, kind: MailKind, way: HopMeans) -> float:
     """Formulas (2), (3), (4), (6) and (8). Ours: the answer takes the straight way back, (h+x) + 2 hops or more."""
     message, ack = way.hop(way.message_bytes), way.hop(way.ack_bytes)
     if system == MSMQ:
@@ -92,7 +92,7 @@ def round_trip_ms(system: str, kind: MessageKind, way: HopMeans) -> float:
     return (way.hops + 2) * message + (straight + 2) * ack
 
 
-def frames(system: str, kind: MessageKind, hops: float) -> float:
+def frames(system: str, kind: MailKind, hops: float) -> float:
     """Sections 3.3 and 3.4: messages between sites, of all sorts, until the receiver has it and everybody knows."""
     h, k = hops, COPIES
     if system == MSMQ:

@@ -54,20 +54,23 @@ def confidence(values: Sequence[float]) -> tuple[float, float]:
     return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def relative_spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """The standard deviation of repetitions as a share of their mean, over groups that vary alike, and its degrees of
-    freedom: three repetitions of one thing say little about how much they vary, those of five things more."""
+def relative_spread(groups: Iterable[Sequence[float]]) -> float:
+    """The standard deviation of repetitions as a share of their mean, over groups that vary alike: three repetitions of
+    one thing say little about how much they vary, those of five things more. Infinite if nothing was repeated."""
     squares, freedom = 0.0, 0
     for values in groups:
         mean = statistics.fmean(values)
         if len(values) > 1 and mean:
             squares += math.fsum((value / mean - 1) ** 2 for value in values)
             freedom += len(values) - 1
-    return (math.sqrt(squares / freedom) if freedom else math.inf), freedom
+    return math.sqrt(squares / freedom) if freedom else math.inf
 
 
-def prediction(spread: float, freedom: int, count: int) -> float:
-    """Half the width, as a share of the mean of `count` repetitions, of the 95 % interval in which one more lies."""
-    if freedom == 0:
+def prediction(spread: float, repetitions: int, count: int) -> float:
+    """Half the width, as a share of the mean of `count` repetitions, of the 95 % interval in which one more lies.
+
+    `repetitions` says how sure the spread is: groups that were repeated with the same seeds are not independent.
+    """
+    if repetitions < 2:
         return math.inf
-    return STUDENT_95[min(freedom, len(STUDENT_95)) - 1] * spread * math.sqrt(1 + 1 / count)
+    return STUDENT_95[min(repetitions - 1, len(STUDENT_95)) - 1] * spread * math.sqrt(1 + 1 / count)

@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from causeway.evaluate.closed_forms import ACK_BYTES, CAUSEWAY, COPIES, DISK, MESSAGE_BYTES, PBM, MessageKind
+from causeway.evaluate.closed_forms import ACK_BYTES, CAUSEWAY, COPIES, DISK, MESSAGE_BYTES, PBM, MailKind
 from causeway.evaluate.site_lines import SiteLines, Then, Trip
 from causeway.types import Instant, Key
 
@@ -50,7 +50,7 @@ class RingExchange:
         self._learned = learned
         """The source broker has been told who owns the mailbox."""
 
-    def send(self, kind: MessageKind, sender: Client, receiver: Client) -> Trip:
+    def send(self, kind: MailKind, sender: Client, receiver: Client) -> Trip:
         """One message, until nothing more is sent for it."""
         path = self._ring.route(sender.home, receiver.key)
         assert path[-1] == receiver.home
@@ -63,7 +63,7 @@ class RingExchange:
         return trip
 
     # As the paper has it -----------------------------------------------------------------------------------------
-    def _at_broker(self, trip: Trip, kind: MessageKind, sender: Client, receiver: Client) -> None:
+    def _at_broker(self, trip: Trip, kind: MailKind, sender: Client, receiver: Client) -> None:
         lines, home, site = self._lines, receiver.home, receiver.site
 
         def acknowledge(then: Then) -> None:
@@ -133,7 +133,7 @@ class RingExchange:
             lines.carry(trip, home, copy, MESSAGE_BYTES, told(copy))
 
     # As our brokers do it ----------------------------------------------------------------------------------------
-    def _at_owner(self, trip: Trip, kind: MessageKind, sender: Client, receiver: Client) -> None:
+    def _at_owner(self, trip: Trip, kind: MailKind, sender: Client, receiver: Client) -> None:
         lines, home, site = self._lines, receiver.home, receiver.site
         back = [home, sender.home] if sender.home != home else [home]
 
@@ -206,13 +206,13 @@ class StoreAndForward:
         self._up_at = up_at
         """When a site's broker works again; in the past when it works."""
 
-    def send(self, kind: MessageKind, source: int, target: int) -> Trip:
+    def send(self, kind: MailKind, source: int, target: int) -> Trip:
         """One message between applications of two sites; whether the receiver is there makes no difference."""
         trip = self.begin(kind, source, target)
         self._lines.run_until_quiet()
         return trip
 
-    def begin(self, kind: MessageKind, source: int, target: int) -> Trip:
+    def begin(self, kind: MailKind, source: int, target: int) -> Trip:
         """As `send`, but time does not pass."""
         path = self._links.route(source, target)
         assert path, f"no way leads from {source} to {target}"
@@ -228,18 +228,18 @@ class StoreAndForward:
         else:
             self._lines.after(at - self._lines.now, lambda: self._when_up(sites, then))
 
-    def _store(self, kind: MessageKind, site: int, then: Then) -> None:
+    def _store(self, kind: MailKind, site: int, then: Then) -> None:
         delay = self._rng.randrange(DISK[0], DISK[1]) if kind.stored else 0
         self._when_up([site], lambda: self._lines.after(delay, then) if delay else then())
 
-    def _carry(self, trip: Trip, kind: MessageKind, path: Sequence[int], size: int, then: Then) -> None:
+    def _carry(self, trip: Trip, kind: MailKind, path: Sequence[int], size: int, then: Then) -> None:
         """To the next site, which stores it."""
         source, target = path
         self._when_up(
             path, lambda: self._lines.carry(trip, source, target, size, lambda: self._store(kind, target, then))
         )
 
-    def _forward(self, trip: Trip, kind: MessageKind, path: list[int], at: int) -> None:
+    def _forward(self, trip: Trip, kind: MailKind, path: list[int], at: int) -> None:
         """Stored at the site `at` on the way."""
         lines = self._lines
         if at > 0:
@@ -253,7 +253,7 @@ class StoreAndForward:
             for then in (lambda: trip.answered(lines.now), lambda: None):
                 self._store(kind, path[at], lambda then=then: self._back(trip, kind, path, at, then))  # type: ignore[misc]
 
-    def _back(self, trip: Trip, kind: MessageKind, path: list[int], at: int, then: Then) -> None:
+    def _back(self, trip: Trip, kind: MailKind, path: list[int], at: int, then: Then) -> None:
         if at == 0:
             then()
             return

@@ -24,7 +24,7 @@ from causeway.evaluate.closed_forms import (
     PBM,
     RECOVERABLE,
     HopMeans,
-    MessageKind,
+    MailKind,
     frames,
     one_way_ms,
     round_trip_ms,
@@ -136,7 +136,7 @@ def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     return tuple(costs)
 
 
-def _kinds(most_ms: int) -> tuple[MessageKind, ...]:
+def _kinds(most_ms: int) -> tuple[MailKind, ...]:
     return KINDS if most_ms == BASE_MS else FAR_KINDS
 
 
@@ -148,7 +148,7 @@ def _exchanged(
     system: str,
     *,
     learned: bool,
-    kinds: Sequence[MessageKind] = KINDS,
+    kinds: Sequence[MailKind] = KINDS,
 ) -> list[MailCost]:
     exchange = RingExchange(SiteLines(distances), ring, system, learned=learned)
     return [
@@ -171,7 +171,7 @@ def _exchanged(
     ]
 
 
-def _cost(empty: MailCost, kind: MessageKind, trips: Sequence[Trip]) -> MailCost:
+def _cost(empty: MailCost, kind: MailKind, trips: Sequence[Trip]) -> MailCost:
     """Means of trips, beside the formulas filled with what was measured."""
     hops = statistics.fmean(trip.hops for trip in trips)
     out = HopMeans(hops, _per_frame([trip.out for trip in trips]))
@@ -210,7 +210,7 @@ def _mailed(case: RingCase, ring: JoinedRing, distances: SiteDistances) -> list[
             mail.warm_up()
         expected = _exchanged(case, ring, mail.expected(), distances, CAUSEWAY, learned=learned)
         for cost in expected:
-            kind = MessageKind(cost.service, cost.reliable, cost.online)
+            kind = MailKind(cost.service, cost.reliable, cost.online)
             found = mail.measure(kind)
             costs += [
                 msgspec.structs.replace(cost, code=TWIN),

@@ -87,8 +87,9 @@ out). Of MSMQ's links those of a row of the matrix are used in the row's directi
 graph says; a site that is among nobody's five nearest cannot be reached then (fewer than one in a hundred), and
 gets no messages. Transactional messages of MSMQ take as long as recoverable ones, as in the paper's formulas.
 
-± is the range in which the mean of one more seed lies (95 %, Student's t); it is drawn as a bar. How much seeds differ
-is taken from all sizes together, as a share of the mean: three seeds of one size would say little."""
+± is the range in which the mean of one more seed lies (95 %, Student's t); it is drawn as a bar. How much seeds
+differ is taken from all sizes together, as a share of the mean: three seeds of one size would say little. As
+sizes of one seed are not independent, it is as sure as three seeds are."""
 
 
 def _kinds() -> str:

@@ -51,7 +51,7 @@ AGREED: Final = 0.02
 def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
     """For each network, system and kind of message: means over seeds, and around them the range of another seed.
 
-    How much seeds differ is taken from all sizes together.
+    How much seeds differ is taken from all sizes together; how sure that is, from the number of seeds.
     """
     groups: dict[tuple[Any, ...], list[MailCost]] = {}
     alike: dict[tuple[Any, ...], list[list[MailCost]]] = {}
@@ -78,8 +78,8 @@ def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[Mail
         if metric in WITH_RANGE:
             width = math.inf
             if mean is not None:
-                spread, freedom = relative_spread(_values(same, metric) for same in alike)
-                width = mean * prediction(spread, freedom, len(values))
+                spread = relative_spread(_values(same, metric) for same in alike)
+                width = mean * prediction(spread, max(len(same) for same in alike), len(values))
             row[f"{metric}_range"] = round(width, 4) if math.isfinite(width) else None
     return row
 

@@ -58,7 +58,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         "monitoring": monitoring(spark, request),
         "runs": runs_of(request, "latency"),
     }
-    return JobResult(job="latency", summary=summary, tables=(table,), figures=(tail_figure(counts),))
+    return JobResult(job="latency", summary=summary, tables=(table,), figures=tail_figures(counts))
 
 
 # From sketches to counts --------------------------------------------------------------------------------------------
@@ -168,8 +168,8 @@ def carried_of(telemetry: DataFrame) -> DataFrame:
     )
 
 
-def tail_figure(counts: DataFrame) -> Figure:
-    """How long the slowest take, hop by hop: one message in so many."""
+def tail_figures(counts: DataFrame) -> tuple[Figure, ...]:
+    """How long the slowest take, hop by hop: one message in so many. None if no duration is positive."""
     sums = counts.groupBy("hop", "bucket").agg(F.sum("messages").alias("messages")).where("messages > 0")
     upto = Window.partitionBy("hop").orderBy("bucket")
     whole = Window.partitionBy("hop")
@@ -187,10 +187,13 @@ def tail_figure(counts: DataFrame) -> Figure:
         if shown:
             xs, ys = zip(*shown, strict=True)
             curves.append(Curve(row["hop"], tuple(map(float, xs)), ys, style=number % 4, hollow=number >= 4))
-    return Figure(
+    if not curves:
+        return ()
+    figure = Figure(
         name="latency",
         title="How long the slowest take",
         x_label="one message in so many takes longer",
         y_label="milliseconds",
         curves=tuple(curves),
     )
+    return (figure,)

@@ -7,7 +7,7 @@ import pytest
 from causeway.evaluate.broker_churn import ChurnCase, measure_churn
 from causeway.evaluate.broker_mail import BrokerMail
 from causeway.evaluate.broker_rings import JoinedRing, join
-from causeway.evaluate.closed_forms import CAUSEWAY, KINDS, MSMQ, MessageKind, frames
+from causeway.evaluate.closed_forms import CAUSEWAY, KINDS, MSMQ, MailKind, frames
 from causeway.evaluate.message_exchanges import RingExchange
 from causeway.evaluate.site_distances import SiteDistances
 from causeway.evaluate.site_lines import SiteLines
@@ -27,7 +27,7 @@ def mail() -> BrokerMail:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_brokers_send_what_the_exchange_sends_and_take_as_long(mail: BrokerMail, kind: MessageKind) -> None:
+def test_brokers_send_what_the_exchange_sends_and_take_as_long(mail: BrokerMail, kind: MailKind) -> None:
     found = mail.measure(kind)
     exchange = RingExchange(SiteLines(DISTANCES), mail.ring, CAUSEWAY)
     trips = [exchange.send(kind, sender, receiver) for sender, receiver in mail.expected()]

@@ -14,7 +14,7 @@ from causeway.evaluate.closed_forms import (
     RECOVERABLE,
     TRANSACTIONAL,
     HopMeans,
-    MessageKind,
+    MailKind,
     deployment_cost_usd,
     frames,
     one_way_ms,
@@ -25,10 +25,10 @@ from causeway.evaluate.closed_forms import (
 WAY = HopMeans(2, 10, message_bytes=197, ack_bytes=0)
 """197 bytes take half a millisecond on a line of 3.152 Mbps."""
 THERE, AWAY = (
-    MessageKind(TRANSACTIONAL, reliable=True, online=True),
-    MessageKind(TRANSACTIONAL, reliable=True, online=False),
+    MailKind(TRANSACTIONAL, reliable=True, online=True),
+    MailKind(TRANSACTIONAL, reliable=True, online=False),
 )
-EXPRESS_THERE, EXPRESS_AWAY = (MessageKind(EXPRESS, reliable=True, online=online) for online in (True, False))
+EXPRESS_THERE, EXPRESS_AWAY = (MailKind(EXPRESS, reliable=True, online=online) for online in (True, False))
 
 
 def test_delays_are_those_of_the_paper() -> None:
@@ -57,7 +57,7 @@ def test_round_trips_are_those_of_the_paper() -> None:
     ],
 )
 def test_messages_are_those_of_the_paper(service: str, reliable: bool, online: bool, pbm: int, msmq: int) -> None:
-    kind = MessageKind(service, reliable, online)
+    kind = MailKind(service, reliable, online)
     assert (frames(PBM, kind, 3), frames(MSMQ, kind, 3)) == (pbm, msmq)
 
 

@@ -37,6 +37,15 @@ def test_same_figure_gives_the_same_files(tmp_path: Path) -> None:
     assert "n²" in drawn
 
 
+def test_curves_may_be_marks_or_lines_alone(tmp_path: Path) -> None:
+    drawn = {}
+    for name, marked, joined in (("both", True, True), ("line", False, True), ("marks", True, False)):
+        curve = Curve("measured", (1, 2, 4), (5, 7, 9), marked=marked, joined=joined)
+        drawn[name] = draw(Figure(name, "Cost", "servers", "cells", (curve,)), tmp_path)[1].read_text()
+    assert drawn["line"].count("<use") < drawn["both"].count("<use") == drawn["marks"].count("<use")
+    assert drawn["marks"].count("<path") < drawn["both"].count("<path")
+
+
 def test_missing_matplotlib_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"pip install 'causeway\[evaluate\]'"):

@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, KINDS, MSMQ, PBM, TRANSACTIONAL, MessageKind, frames
+from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, KINDS, MSMQ, PBM, TRANSACTIONAL, MailKind, frames
 from causeway.evaluate.message_exchanges import Client, RingExchange, StoreAndForward
 from causeway.evaluate.site_distances import SiteDistances
 from causeway.evaluate.site_lines import SiteLines, Trip
 from causeway.sim.bandwidth import time_on_line
 from causeway.types import MILLISECOND, SECOND, Instant, key_of
 
-THERE = MessageKind(TRANSACTIONAL, reliable=True, online=True)
+THERE = MailKind(TRANSACTIONAL, reliable=True, online=True)
 EVEN = SiteDistances(0, MILLISECOND)
 """From 1 ms to 1 ms: any way takes as many milliseconds as it has hops."""
 MESSAGE, ACK = (time_on_line(size, 3_152_000) for size in (1000, 32))
@@ -31,13 +31,13 @@ class Row:
         return [3, 4, 5][:count]
 
 
-def sent(system: str, kind: MessageKind, *, learned: bool = False) -> Trip:
+def sent(system: str, kind: MailKind, *, learned: bool = False) -> Trip:
     return RingExchange(SiteLines(EVEN), Row(), system, learned=learned).send(kind, SENDER, RECEIVER)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("system", [PBM, CAUSEWAY])
-def test_as_many_messages_are_sent_as_the_formula_says(system: str, kind: MessageKind) -> None:
+def test_as_many_messages_are_sent_as_the_formula_says(system: str, kind: MailKind) -> None:
     trip = sent(system, kind)
     assert trip.hops == 3
     assert trip.frames == frames(system, kind, 3)
@@ -66,7 +66,7 @@ def test_our_answer_goes_straight_and_a_learned_route_is_one_hop() -> None:
 
 
 def test_express_is_answered_by_the_broker_here_and_by_the_application_there() -> None:
-    express = MessageKind(EXPRESS, reliable=True, online=True)
+    express = MailKind(EXPRESS, reliable=True, online=True)
     ours, theirs = sent(CAUSEWAY, express), sent(PBM, express)
     assert ours.round_trip == 4 * (2 * MESSAGE + MILLISECOND) + 2 * (2 * ACK + MILLISECOND)
     assert theirs.round_trip is not None
@@ -80,18 +80,18 @@ class Chain:
         return list(range(source, target + 1))
 
 
-def stored(kind: MessageKind) -> Trip:
+def stored(kind: MailKind) -> Trip:
     return StoreAndForward(SiteLines(EVEN), Chain(), random.Random(0)).send(kind, 0, 3)
 
 
 @pytest.mark.parametrize("reliable", [True, False])
 def test_msmq_acknowledges_every_hop_and_reliable_messages_twice_more(reliable: bool) -> None:
-    trip = stored(MessageKind("recoverable", reliable, online=True))
-    assert trip.frames == frames(MSMQ, MessageKind("recoverable", reliable, online=True), 3) == (12 if reliable else 6)
+    trip = stored(MailKind("recoverable", reliable, online=True))
+    assert trip.frames == frames(MSMQ, MailKind("recoverable", reliable, online=True), 3) == (12 if reliable else 6)
 
 
 def test_msmq_writes_stored_messages_at_every_site_and_express_ones_nowhere() -> None:
-    kept, express = stored(THERE), stored(MessageKind(EXPRESS, reliable=True, online=True))
+    kept, express = stored(THERE), stored(MailKind(EXPRESS, reliable=True, online=True))
     ways = 3 * (2 * MESSAGE + MILLISECOND)
     assert kept.one_way is not None
     assert 4 * 5 * MILLISECOND <= kept.one_way - ways <= 4 * 10 * MILLISECOND

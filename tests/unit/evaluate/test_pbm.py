@@ -146,16 +146,19 @@ def test_committed_report_is_what_is_measured_now(committed: dict[str, Any]) -> 
     assert [row for row in again if row not in committed["measurements"]] == [], AGAIN
 
 
-def test_another_seed_lies_in_the_stated_ranges(committed: dict[str, Any]) -> None:
-    """Seed 3 is none of the three that were measured; 95 % of the ranges should have it."""
-    new = RingCase(FILLED, 64, 3, (BASE_MS,), pbm.QUICK.pairs), LinksCase(64, 3, (BASE_MS,), pbm.QUICK.pairs)
+def test_other_seeds_lie_in_the_stated_ranges(committed: dict[str, Any]) -> None:
+    """None of them was measured for the report; 95 % of the ranges should have them, though one seed may be rare."""
+    new: list[pbm.Case] = []
+    for seed in range(3, 8):
+        new.append(RingCase(FILLED, 64, seed, (BASE_MS,), pbm.QUICK.pairs))
+        new.append(LinksCase(64, seed, (BASE_MS,), pbm.QUICK.pairs))
     inside = []
     for row in measured_again(*new):
         same = {name: row[name] for name in ("system", "code", "brokers", "most_ms", "service", "online", "learned")}
         (mean,) = select(committed["means"], **same, reliable=True, directed=False, seen=row["seen"])
         for metric in ("one_way_ms", "round_trip_ms", "frames"):
             inside.append(abs(row[metric] - mean[metric]) <= mean[f"{metric}_range"])
-    assert len(inside) > 40
+    assert len(inside) > 200
     assert sum(inside) >= 0.9 * len(inside)
 
 
