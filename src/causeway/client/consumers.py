@@ -252,8 +252,8 @@ class MailReaders:
         self._serial += 1
         return self._serial
 
-    def on_settled(self, link: Uplink, head: Settled) -> bool:
-        """Those messages will not come again; whether a consumer of ours had settled them."""
+    def on_settled(self, link: Uplink, head: Settled) -> None:
+        """Those messages will not come again."""
         consumer = self._all.get(head.consumer)
         if consumer is not None and consumer.mailbox == head.mailbox:
             for first, last in (*head.spans, *head.dead):
@@ -263,7 +263,6 @@ class MailReaders:
                 self._errands.deadlines.cancel(consumer.number)
                 if consumer.closing:
                     self.dirty[consumer.number] = consumer
-        return consumer is not None
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""

@@ -256,8 +256,8 @@ class SessionMachine:
                 case Accepted():
                     self._streams.on_accepted(head)
                 case Settled():
-                    if not self._consumers.on_settled(link, head):
-                        self._answers.on_settled(turn, head)
+                    self._consumers.on_settled(link, head)
+                    self._answers.on_settled(turn, head)
                 case Confirmed():
                     self._streams.on_confirmed(head)
                 case Rejected():

@@ -311,7 +311,7 @@ class Session(SessionMachine):
         *,
         row: int = -1,
         limit: int | None = None,
-        timeout: Duration | None = None,
+        timeout: int | None = None,
     ) -> StretchInquiry:
         """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
         check_mailbox("mailbox", mailbox)
