@@ -310,15 +310,15 @@ class Session(SessionMachine):
         stop: int,
         *,
         row: int = -1,
-        limit: int | None = None,
-        timeout: int | None = None,
+        limit: int = ID_MAX,
+        timeout: Duration | None = None,
     ) -> StretchInquiry:
         """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
         check_mailbox("mailbox", mailbox)
         for field, value in (("start", start), ("stop", stop)):
             if type(value) is not int or not 0 <= value <= ID_MAX:
                 raise ConfigError(field, value, "must be a number in a mailbox, 0 or more")
-        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit or ID_MAX)
+        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit)
         self._inquire(page, timeout)
         return page
 
