@@ -20,6 +20,10 @@ STYLES: Final = (
 )
 """Mark, line and grey of each style: any one of them tells it from the others."""
 
+TICKS_MAX: Final = 12
+RANGE_ASIDE: Final = 0.04
+"""Inches."""
+
 
 def check_drawing() -> None:
     """Say before minutes of work what is missing to draw its result."""
@@ -33,6 +37,7 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     check_drawing()
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.transforms import ScaledTranslation
 
     settings: dict[Any, Any] = {
         "font.size": 9,
@@ -44,7 +49,9 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-        axes.set(xscale=figure.scale, yscale=figure.scale)
+        axes.set(xscale="log" if figure.scale == "log" else "linear", yscale="linear")
+        if figure.scale != "linear":
+            axes.set_yscale("log")
         for curve in figure.curves:
             if curve.formula:
                 axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
@@ -59,17 +66,21 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
                 continue
             mark, line, grey = STYLES[curve.style % len(STYLES)]
             face = "white" if curve.hollow else grey
-            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, linestyle=line, color=grey, linewidth=1.2)
-            drawn.set(marker=mark, markerfacecolor=face, markersize=5.0)
+            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
+            drawn.set(marker=mark, markerfacecolor=face, linestyle=line if curve.joined else "none")
+            drawn.set_markersize(5.0 if curve.joined else 8.0)
+            # Ranges of several curves at one place stand side by side.
+            aside = ScaledTranslation(RANGE_ASIDE * curve.style, 0, canvas.dpi_scale_trans)
             for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
-                axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+                (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+                bar.set_transform(axes.transData + aside)
         axes.margins(x=0.1, y=0.1)
         if figure.scale == "log":
             ticks = _spaced(sorted({round(x) for curve in figure.curves for x in curve.xs}))
             axes.set_xticks(ticks, [str(tick) for tick in ticks])
             axes.set_xticks([], minor=True)
         else:
-            axes.set_ylim(bottom=0)
+            _place_linear(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
@@ -77,6 +88,19 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
     return paths
+
+
+def _place_linear(axes: Any, figure: Figure) -> None:
+    """Ticks where something was measured, if that is in few places; a zero that is seen."""
+    xs = sorted({x for curve in figure.curves for x in curve.xs})
+    if len(xs) <= TICKS_MAX:
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+    if figure.scale != "linear":
+        return
+    if min(y for curve in figure.curves for y in curve.ys) < 0:
+        axes.axhline(0, color="0.6", linewidth=0.8)
+    else:
+        axes.set_ylim(bottom=0)
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -9,13 +9,15 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from causeway.evaluate.spreading import Processes, Spread
+
 
 class Extent(NamedTuple):
-    """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
+    """How an experiment is to be run. The same seed gives the same numbers, wherever its cases are measured."""
 
     quick: bool = False
     seed: int = 0
-    jobs: int = 1
+    spread: Spread = Processes(1)
 
 
 class Conclusion(msgspec.Struct, frozen=True):
@@ -24,6 +26,9 @@ class Conclusion(msgspec.Struct, frozen=True):
     claim: str
     found: str
     held: bool
+    asserted: bool = True
+    """Whether we stand by it: `causeway evaluate --strict` fails when it does not hold. False for what is known not to
+    hold with our brokers; the report says why."""
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -37,6 +42,8 @@ class Curve(msgspec.Struct, frozen=True):
     """Curves of one style belong together, in all figures of a report."""
     hollow: bool = False
     """The second of two curves of one style."""
+    joined: bool = True
+    """Whether a line leads from point to point: not where there is nothing between them."""
     formula: str = ""
     """What is written beside it, instead of in the legend: nothing was measured."""
 
@@ -51,7 +58,7 @@ class Figure(msgspec.Struct, frozen=True):
     y_label: str
     curves: tuple[Curve, ...]
     scale: str = "log"
-    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
+    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative; `semilog`: of the upright one alone."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

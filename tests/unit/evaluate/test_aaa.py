@@ -12,6 +12,7 @@ from causeway.evaluate import aaa
 from causeway.evaluate.aaa_words import LINEAR, QUADRATIC, fit_of, rows_of, tree_power
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.seat_costs import AGREEMENT, PING, UNICAST, measure
+from causeway.evaluate.spreading import Processes
 from causeway.evaluate.writing import as_report
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def quick() -> Evaluation:
-    return aaa.evaluate(Extent(quick=True, seed=0, jobs=2))
+    return aaa.evaluate(Extent(quick=True, seed=0, spread=Processes(2)))
 
 
 def exponent(quick: Evaluation, layout: str, metric: str) -> float:
