@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from causeway.errors import ConfigError
-from causeway.evaluate.evaluation import Figure
+from causeway.evaluate.evaluation import Curve, Figure
 
 STYLES: Final = (
     ("o", "-", "0.0"),
@@ -37,7 +37,6 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     check_drawing()
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
-    from matplotlib.transforms import ScaledTranslation
 
     settings: dict[Any, Any] = {
         "font.size": 9,
@@ -49,38 +48,14 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-        axes.set(xscale="log" if figure.scale == "log" else "linear", yscale="linear")
-        if figure.scale != "linear":
-            axes.set_yscale("log")
+        axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
         for curve in figure.curves:
             if curve.formula:
-                axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
-                axes.annotate(
-                    curve.formula,
-                    (curve.xs[-1], curve.ys[-1]),
-                    xytext=(0, 4),
-                    textcoords="offset points",
-                    color="0.35",
-                    horizontalalignment="center",
-                )
-                continue
-            mark, line, grey = STYLES[curve.style % len(STYLES)]
-            face = "white" if curve.hollow else grey
-            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
-            drawn.set(marker=mark, markerfacecolor=face, linestyle=line if curve.joined else "none")
-            drawn.set_markersize(5.0 if curve.joined else 8.0)
-            # Ranges of several curves at one place stand side by side.
-            aside = ScaledTranslation(RANGE_ASIDE * curve.style, 0, canvas.dpi_scale_trans)
-            for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
-                (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
-                bar.set_transform(axes.transData + aside)
+                _draw_formula(axes, curve)
+            else:
+                _draw_measured(axes, curve)
         axes.margins(x=0.1, y=0.1)
-        if figure.scale == "log":
-            ticks = _spaced(sorted({round(x) for curve in figure.curves for x in curve.xs}))
-            axes.set_xticks(ticks, [str(tick) for tick in ticks])
-            axes.set_xticks([], minor=True)
-        else:
-            _place_linear(axes, figure)
+        _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
@@ -90,17 +65,46 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     return paths
 
 
-def _place_linear(axes: Any, figure: Figure) -> None:
+def _draw_formula(axes: Any, curve: Curve) -> None:
+    axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
+    axes.annotate(
+        curve.formula,
+        (curve.xs[-1], curve.ys[-1]),
+        xytext=(0, 4),
+        textcoords="offset points",
+        color="0.35",
+        horizontalalignment="center",
+    )
+
+
+def _draw_measured(axes: Any, curve: Curve) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
+    mark, line, grey = STYLES[curve.style % len(STYLES)]
+    (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
+    drawn.set(marker=mark, markerfacecolor="white" if curve.hollow else grey)
+    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined else 8.0)
+    # Ranges of several curves at one place stand side by side.
+    aside = ScaledTranslation(RANGE_ASIDE * curve.style, 0, axes.figure.dpi_scale_trans)
+    for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
+        (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+        bar.set_transform(axes.transData + aside)
+
+
+def _place_ticks(axes: Any, figure: Figure) -> None:
     """Ticks where something was measured, if that is in few places; a zero that is seen."""
     xs = sorted({x for curve in figure.curves for x in curve.xs})
-    if len(xs) <= TICKS_MAX:
+    if figure.scale == "log":
+        ticks = _spaced([round(x) for x in xs])
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+    elif len(xs) <= TICKS_MAX:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
-    if figure.scale != "linear":
-        return
-    if min(y for curve in figure.curves for y in curve.ys) < 0:
-        axes.axhline(0, color="0.6", linewidth=0.8)
-    else:
-        axes.set_ylim(bottom=0)
+    if (figure.y_scale or figure.scale) == "linear":
+        if min(y for curve in figure.curves for y in curve.ys) < 0:
+            axes.axhline(0, color="0.6", linewidth=0.8)
+        else:
+            axes.set_ylim(bottom=0)
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -58,7 +58,9 @@ class Figure(msgspec.Struct, frozen=True):
     y_label: str
     curves: tuple[Curve, ...]
     scale: str = "log"
-    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative; `semilog`: of the upright one alone."""
+    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
+    y_scale: str = ""
+    """Of the upright axis, where it is another."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -271,5 +271,6 @@ def _failures(rows: Sequence[dict[str, Any]]) -> Figure:
             for failures in (1, 2)
             for style, mirrors in enumerate((WHOLE, BY_ITEM, EASED))
         ),
-        scale="semilog",
+        scale="linear",
+        y_scale="log",
     )

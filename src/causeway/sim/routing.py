@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from causeway.core.node import Node
-from causeway.sim.cluster import Broker, Cluster
+from causeway.sim.cluster import Broker, Cluster, MakeBroker
 from causeway.sim.faults import Options, stream
 from causeway.sim.journal import Journal
 from causeway.sim.network import Network
@@ -52,8 +52,10 @@ class NotSettled(Exception):
 class Overlays:
     """A growing cluster of Nodes without faults."""
 
-    def __init__(self, seed: int, brokers: int) -> None:
-        self.options = Options(
+    def __init__(
+        self, seed: int, brokers: int, *, options: Options | None = None, make_broker: MakeBroker = Node
+    ) -> None:
+        self.options = options or Options(
             seed=seed,
             brokers=brokers,
             heartbeat=10 * SECOND,
@@ -63,7 +65,7 @@ class Overlays:
         )
         network = Network(stream(seed, "network"), self.options.weather())
         self.world = World(Journal(), network)
-        self.cluster = Cluster(self.world, self.options, Node)
+        self.cluster = Cluster(self.world, self.options, make_broker)
         self.cluster.seeds_max = 1
         self.rng = stream(seed, "routing")
         self.names: dict[BrokerId, Broker] = {}
