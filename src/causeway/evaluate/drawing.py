@@ -83,7 +83,7 @@ def _draw_measured(axes: Any, curve: Curve) -> None:
     mark, line, grey = STYLES[curve.style % len(STYLES)]
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
     drawn.set(marker=mark, markerfacecolor="white" if curve.hollow else grey)
-    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined else 8.0)
+    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
     # Ranges of several curves at one place stand side by side.
     aside = ScaledTranslation(RANGE_ASIDE * curve.style, 0, axes.figure.dpi_scale_trans)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
@@ -101,10 +101,11 @@ def _place_ticks(axes: Any, figure: Figure) -> None:
     elif len(xs) <= TICKS_MAX:
         axes.set_xticks(xs, [f"{x:g}" for x in xs])
     if (figure.y_scale or figure.scale) == "linear":
-        if min(y for curve in figure.curves for y in curve.ys) < 0:
+        heights = [y for curve in figure.curves for y in (*curve.ys, *(high for _low, high in curve.ranges))]
+        if min(heights) < 0:
             axes.axhline(0, color="0.6", linewidth=0.8)
         else:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, 1.08 * max(heights))
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -224,7 +224,8 @@ def _bytes_rate(count: RingCount) -> float:
 
 def frames_of(upkeep: Upkeep, names: Sequence[str]) -> float:
     """Frames per second and broker that the model says, answers among them."""
-    return sum(getattr(upkeep, name) * (2 if name in ANSWERED else 1) for name in names)
+    found: float = sum(getattr(upkeep, name) * (2 if name in ANSWERED else 1) for name in names)
+    return found
 
 
 def sizes_of(count: RingCount) -> dict[str, float]:
@@ -317,15 +318,21 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
 
 
 def _upkeep_seen(rows: Sequence[dict[str, Any]]) -> tuple[Curve, ...]:
+    """Both ways to have a ring; and the model of the one that is younger than the curve."""
     found = []
-    for style, (how, label) in enumerate(
-        ((JOINED, "real brokers that joined"), (KNOWN, "real links and tables, still getting to know each other")), 1
+    for style, (how, which, label) in enumerate(
+        (
+            (JOINED, "simulated", "real brokers that joined"),
+            (KNOWN, "simulated", "real links and tables, just begun"),
+            (KNOWN, "modelled", "modelled, just begun"),
+        ),
+        1,
     ):
-        chosen = [row for row in rows if (row["how"], row["heartbeat"]) == (how, CALM[0])]
         sums: dict[int, float] = {}
-        for row in chosen:
-            if row["what"].endswith("frames/s"):
-                sums[row["brokers"]] = sums.get(row["brokers"], 0.0) + row["simulated"]
+        for row in rows:
+            if (row["how"], row["heartbeat"]) == (how, CALM[0]) and row["what"].endswith("frames/s"):
+                sums[row["brokers"]] = sums.get(row["brokers"], 0.0) + row[which]
         if sums:
-            found.append(Curve(label, tuple(sums), tuple(sums.values()), style=style, hollow=True, joined=False))
+            hollow = which == "simulated"
+            found.append(Curve(label, tuple(sums), tuple(sums.values()), style=style, hollow=hollow, joined=False))
     return tuple(found)

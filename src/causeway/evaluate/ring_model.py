@@ -141,6 +141,12 @@ def _asked(said: float, quiet: float) -> float:
     return said / math.expm1(said * quiet) if said else 1 / quiet
 
 
+def _either_way(apart: Places) -> Places:
+    """The shorter way around the ring."""
+    shorter: Places = np.minimum(apart, np.uint64(0) - apart)
+    return shorter
+
+
 class RingModel:
     """The places of a ring, and who would be in whose tables."""
 
@@ -207,8 +213,7 @@ class RingModel:
         return row, column.astype(np.int64)
 
     def _distance(self, broker: Indices, key: Places) -> Places:
-        apart = self.places[broker] - key
-        return np.minimum(apart, np.uint64(0) - apart)
+        return _either_way(self.places[broker] - key)
 
     # Lookups ----------------------------------------------------------------------------------------------------
     def route(self, at: Indices, key: Places) -> Indices:
@@ -254,11 +259,9 @@ class RingModel:
 
     def _closest_known(self, at: Indices, key: Places) -> Indices:
         known = self._known(at)
-        return known[np.arange(len(at)), self._gaps(known, key).argmin(axis=1)]
-
-    def _gaps(self, known: Indices, key: Places) -> Places:
-        apart = self.places[known] - key[:, None]
-        return np.minimum(apart, np.uint64(0) - apart)
+        gaps = _either_way(self.places[known] - key[:, None])
+        closest: Indices = known[np.arange(len(at)), gaps.argmin(axis=1)]
+        return closest
 
     def _known(self, at: Indices) -> Indices:
         """Everybody a broker knows, itself where nobody is: leaves, table, neighbourhood."""
@@ -299,7 +302,7 @@ class RingModel:
         """One round of upkeep of each: sums of brokers told, of strangers greeted, of leaves asked."""
         count = len(at)
         line = np.arange(count)
-        rows = (holders >= 0).any(axis=2)
+        rows: Flags = np.asarray((holders >= 0).any(axis=2))
         row = self._one_of(rows)
         column = self._one_of(holders[line, row] >= 0)
         asked = holders[line, row, column]
@@ -320,4 +323,5 @@ class RingModel:
     def _one_of(self, allowed: Flags) -> Indices:
         """By line, one of the columns that are allowed, each as likely."""
         drawn = np.where(allowed, self._chance.random(allowed.shape), -1.0)
-        return drawn.argmax(axis=1)
+        chosen: Indices = drawn.argmax(axis=1)
+        return chosen

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from causeway.evaluate.drawing import draw
 from causeway.evaluate.evaluation import Evaluation
 
@@ -44,8 +46,8 @@ def has_parquet() -> bool:
 
 
 def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> Path:
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     pq.write_table(pa.Table.from_pylist(list(rows)), path)
     return path
@@ -60,8 +62,9 @@ def write_index(evaluations: Sequence[Evaluation], folder: Path, command: str) -
 
 
 def index_json(evaluations: Sequence[Evaluation], command: str) -> dict[str, Any]:
-    """Numbers and claims of several."""
-    return {"command": command, "experiments": {one.experiment: one.as_json() for one in evaluations}}
+    """The claims of several; their numbers are in the folder of each."""
+    claims = {one.experiment: [msgspec.to_builtins(claim) for claim in one.claims] for one in evaluations}
+    return {"command": command, "experiments": claims}
 
 
 def as_index(evaluations: Sequence[Evaluation], command: str) -> str:
