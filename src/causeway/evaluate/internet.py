@@ -15,8 +15,8 @@ from causeway.evaluate import ring_counts, ring_model
 from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
 from causeway.evaluate.fits import confidence
 from causeway.evaluate.internet_words import TOLERANCES, conclusions, text
-from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCase, RingCount
-from causeway.evaluate.ring_model import ModelCase, ModelledRing, Upkeep, upkeep_of
+from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCount, RingCountCase
+from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, upkeep_of
 from causeway.evaluate.spreading import run_cases
 from causeway.types import SECOND
 
@@ -47,7 +47,7 @@ ANSWERED: Final = ("greetings", "signs")
 class RingPlan(msgspec.Struct, frozen=True):
     """What is built, and what is modelled."""
 
-    rings: tuple[RingCase, ...]
+    rings: tuple[RingCountCase, ...]
     modelled: tuple[int, ...]
     seeds: int
     lookups: int
@@ -56,10 +56,10 @@ class RingPlan(msgspec.Struct, frozen=True):
 
 QUICK: Final = RingPlan(
     rings=(
-        RingCase(JOINED, 256, *CALM, WAVE, 3_000),
-        RingCase(KNOWN, 1_024, *CALM, WAVE, 3_000),
-        RingCase(KNOWN, 128, *USUAL, 10.0, 2_000),
-        RingCase(TABLES, 16_384, *CALM, 0.0, 3_000),
+        RingCountCase(JOINED, 256, *CALM, WAVE, 3_000),
+        RingCountCase(KNOWN, 1_024, *CALM, WAVE, 3_000),
+        RingCountCase(KNOWN, 128, *USUAL, 10.0, 2_000),
+        RingCountCase(TABLES, 16_384, *CALM, 0.0, 3_000),
     ),
     modelled=(128, 256, 1_024, 16_384, 100_000, 1_000_000),
     seeds=3,
@@ -67,10 +67,10 @@ QUICK: Final = RingPlan(
 )
 FULL: Final = RingPlan(
     rings=(
-        RingCase(KNOWN, 16_384, *CALM, WAVE, 10_000),
-        RingCase(JOINED, 1_024, *CALM, WAVE, 10_000),
+        RingCountCase(KNOWN, 16_384, *CALM, WAVE, 10_000),
+        RingCountCase(JOINED, 1_024, *CALM, WAVE, 10_000),
         *QUICK.rings[:3],
-        RingCase(KNOWN, 256, *USUAL, 10.0, 5_000),
+        RingCountCase(KNOWN, 256, *USUAL, 10.0, 5_000),
     ),
     modelled=QUICK.modelled,
     seeds=5,
@@ -80,7 +80,7 @@ FULL: Final = RingPlan(
 SAMPLE_MAX: Final = 4_000
 """Brokers of a modelled ring whose tables are counted."""
 
-Case = RingCase | ModelCase
+Case = RingCountCase | ModelCase
 Found = RingCount | ModelledRing
 
 
@@ -97,13 +97,13 @@ def plan_cases(plan: RingPlan, seed: int) -> list[Case]:
 
 def measure_either(case: Case) -> Found:
     """One ring, of brokers or of arrays."""
-    return ring_counts.measure(case) if isinstance(case, RingCase) else ring_model.measure(case)
+    return ring_counts.measure(case) if isinstance(case, RingCountCase) else ring_model.measure(case)
 
 
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Build, model and compare everything; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    weights = [case.weight if isinstance(case, RingCase) else 2.0 for case in cases]
+    weights = [case.weight if isinstance(case, RingCountCase) else 2.0 for case in cases]
     done = 0.0
 
     def advance(case: Case) -> None:
@@ -222,7 +222,7 @@ def _bytes_rate(count: RingCount) -> float:
     return sum(count.bytes.get(kind, 0) for kind in kinds) / count.watched / count.brokers
 
 
-def frames_of(upkeep: Upkeep, names: Sequence[str]) -> float:
+def frames_of(upkeep: RingUpkeep, names: Sequence[str]) -> float:
     """Frames per second and broker that the model says, answers among them."""
     found: float = sum(getattr(upkeep, name) * (2 if name in ANSWERED else 1) for name in names)
     return found
@@ -237,7 +237,7 @@ def sizes_of(count: RingCount) -> dict[str, float]:
     return found
 
 
-def bytes_of(upkeep: Upkeep, sizes: Mapping[str, float]) -> float:
+def bytes_of(upkeep: RingUpkeep, sizes: Mapping[str, float]) -> float:
     """Bytes per second and broker."""
     return sum(frames_of(upkeep, (name,)) * size for name, size in sizes.items())
 

@@ -36,7 +36,7 @@ YOUNG: Final[Duration] = 75 * SECOND
 """A ring that has just been joined repeats itself at its slowest pace from then on."""
 
 
-class RingCase(msgspec.Struct, frozen=True):
+class RingCountCase(msgspec.Struct, frozen=True):
     """One ring."""
 
     how: str
@@ -84,13 +84,13 @@ class RingCount(msgspec.Struct, frozen=True, tag=True):
         return sum(hops * count for hops, count in self.hops.items()) / sum(self.hops.values())
 
 
-def measure(case: RingCase) -> RingCount:
+def measure(case: RingCountCase) -> RingCount:
     """Build the ring, let it be, count."""
     build = {JOINED: _joined, KNOWN: _known, TABLES: _tables}
     return build[case.how](case)
 
 
-def _joined(case: RingCase) -> RingCount:
+def _joined(case: RingCountCase) -> RingCount:
     options = Options(
         seed=case.seed,
         brokers=case.brokers,
@@ -114,7 +114,7 @@ def _joined(case: RingCase) -> RingCount:
     )
 
 
-def _known(case: RingCase) -> RingCount:
+def _known(case: RingCountCase) -> RingCount:
     beat, silence = round(case.heartbeat * SECOND), round(case.silence * SECOND)
     ring = KnownRing(case.brokers, case.seed, heartbeat=beat, silence=silence)
     frames, sent = _watch(ring.world, SETTLED, case.watched)
@@ -128,7 +128,7 @@ def _known(case: RingCase) -> RingCount:
     )
 
 
-def _tables(case: RingCase) -> RingCount:
+def _tables(case: RingCountCase) -> RingCount:
     knowledge = FullKnowledge(case.brokers, case.seed)
     index = {peer.id: number for number, peer in enumerate(knowledge.peers)}
     filled: dict[BrokerId, Tables] = {}
@@ -144,7 +144,7 @@ def _tables(case: RingCase) -> RingCount:
 
 
 def _look_up(
-    case: RingCase, brokers: list[BrokerId], next_hop: Callable[[BrokerId, Key], BrokerId | None]
+    case: RingCountCase, brokers: list[BrokerId], next_hop: Callable[[BrokerId, Key], BrokerId | None]
 ) -> tuple[Counter[int], int]:
     """Random keys from random brokers, from hop to hop; and how many ended where they should not."""
     chance: random.Random = stream(case.seed, "lookups")
@@ -186,7 +186,7 @@ def _watch(world: World, before: Duration, watched: float) -> tuple[Counter[str]
 
 
 def _counted(
-    case: RingCase,
+    case: RingCountCase,
     lookups: tuple[Counter[int], int],
     table: float,
     links: float,

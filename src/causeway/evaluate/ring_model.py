@@ -72,7 +72,7 @@ class ModelledRing(msgspec.Struct, frozen=True, tag=True):
         return sum(hops * count for hops, count in self.hops.items()) / sum(self.hops.values())
 
 
-class Upkeep(msgspec.Struct, frozen=True):
+class RingUpkeep(msgspec.Struct, frozen=True):
     """Frames per second that each broker sends, by kind of message, while nothing happens."""
 
     leaves: float
@@ -103,7 +103,7 @@ def measure(case: ModelCase) -> ModelledRing:
     return RingModel(case.brokers, case.seed).looked_at(case.lookups, case.sample)
 
 
-def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float = math.inf) -> Upkeep:
+def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float = math.inf) -> RingUpkeep:
     """What follows for the upkeep, with these settings in seconds.
 
     `age`: seconds since nobody had measured how far anybody is; who is greeted for the first time is asked once more.
@@ -124,7 +124,7 @@ def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float =
     # What is said on a link to a leaf anyway spares a sign of life: requests for rows, and leaf sets to the next ones.
     said = 2 * ring.asked_is_leaf / maintain / leaves
     signs = (leaves - 2) * _asked(said, asked_after) + 2 * _asked(said + 2 / exchange, asked_after)
-    return Upkeep(
+    return RingUpkeep(
         leaves=4 / exchange,  # two requests and two answers
         row_requests=1 / maintain,
         row_replies=1 / maintain,
