@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import causal, matching, ours, peers, relay
+from bench import causal, connector, matching, ours, peers, relay
 from bench.harness import Case, Failed, Process, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
@@ -24,6 +24,9 @@ TRIPS_PER_RUN = 3
 
 MATCHING = "matching/causeway/index"
 """The name of the one measurement that needs no server."""
+
+CONNECTOR = "connector/spark"
+"""The name of the one that has Spark beside it; it takes minutes."""
 
 EXTRA_RUNS_MAX = 2
 """How often a run is repeated because the hypervisor took too much of it."""
@@ -114,7 +117,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     results = plan(options.select)
-    if not results and options.select not in MATCHING:
+    if not results and options.select not in MATCHING and options.select not in CONNECTOR:
         parser.error(f"-k {options.select!r}: no case has this in its name")
     load = os.getloadavg()[0]
     with (
@@ -123,13 +126,17 @@ def main() -> int:
     ):
         Session(options, progress, Path(folder)).run_all(results)
         found = matching.measure() if options.select in MATCHING else None
+        streamed = connector.measure() if options.select in CONNECTOR and not connector.missing() else None
     if options.json:
-        print(json.dumps(as_json(results, load) | ({"matching": found} if found else {}), indent=2))
+        more = {name: one for name, one in (("matching", found), ("connector", streamed)) if one}
+        print(json.dumps(as_json(results, load) | more, indent=2))
     else:
         console = Console(width=None if sys.stdout.isatty() else 120)
         show(results, load, console)
         if found:
             console.print(matching.sentence(found))
+        for line in connector.sentences(streamed) if streamed else ():
+            console.print(line, markup=False)
     return int(any(result.case.system == OURS and not result.samples for result in results))
 
 

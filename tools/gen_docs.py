@@ -26,6 +26,8 @@ from causeway.cli import landmarks, view
 from causeway.core import messages
 from causeway.domains import limits as domain_limits
 from causeway.drivers.aio.exits import Exit
+from causeway.lake import limits as lake_limits
+from causeway.lake.schema import KINDS
 from causeway.placement import limits as placement_limits
 from causeway.topics import limits as topic_limits
 
@@ -139,9 +141,9 @@ def constants(source: str) -> Iterator[tuple[str, str]]:
 
 
 def limit_table() -> str:
-    """Every bound of limits.py, topics/limits.py and domains/limits.py with its reason; units are in the names."""
+    """Every bound of limits.py and of its like in packages with its reason; units are in the names."""
     rows = []
-    for module in (limits, topic_limits, domain_limits, placement_limits):
+    for module in (limits, topic_limits, domain_limits, placement_limits, lake_limits):
         for name, reason in constants(inspect.getsource(module)):
             if name in ("KIB", "MIB"):
                 continue
@@ -210,7 +212,17 @@ def setting(annotation: str, value: object) -> str:
     return f"`{value!r}`"
 
 
+def column_tables() -> str:
+    """Every column of the lake, one table per kind."""
+    parts = []
+    for kind, columns in KINDS.items():
+        rows = [(f"`{column.name}`", f"`{column.type}`", cell(column.meaning)) for column in columns]
+        parts.append(f"### {kind}\n\n" + table(("column", "type", "meaning"), rows))
+    return "\n".join(parts)
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
+    "columns": column_tables,
     "messages": message_table,
     "codes": code_table,
     "exceptions": exception_table,
@@ -235,7 +247,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
     check: bool = parser.parse_args().check
     stale = []
-    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "limits.md", "operations.md")):
+    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "lake.md", "limits.md", "operations.md")):
         text = path.read_text()
         wanted = render(text)
         if text != wanted:

@@ -14,6 +14,8 @@ from causeway.limits import (
     CAPACITY_MAX,
     CONNECTIONS_MAX,
     ID_MAX,
+    LAKE_BYTES_MAX,
+    LAKE_BYTES_MIN,
     MAILBOX_STORED_BYTES_MAX,
     MAILBOX_VOLATILE_BYTES_MAX,
     MAILBOX_WINDOW_BYTES,
@@ -95,6 +97,12 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Express bodies of one mailbox in its owner's memory; above it express sends are refused (MAILBOX_FULL)."""
     stored_bytes_max: int = MAILBOX_STORED_BYTES_MAX
     """Stored bodies of one mailbox; above it sends are refused (MAILBOX_FULL) until somebody consumes."""
+    lake: str = ""
+    """Folder of the trace lake: what happens to every batch is written there, for the data pipeline (docs/lake.md)."""
+    lake_bytes_max: int = LAKE_BYTES_MAX
+    """What the segments of one broker may take on disk; beyond it the oldest are deleted."""
+    lake_every: Duration = 5 * SECOND
+    """How often a segment is finished, if anything has happened: so late the lake knows what is going on."""
 
     def check(self) -> BrokerConfig:
         """Return self, or raise a ConfigError that names the first wrong field."""
@@ -118,7 +126,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("witnesses", self.witnesses, f"must lie in 0..{WITNESSES_MAX}")
         if not 1 <= self.root_copies <= 9:
             raise ConfigError("root_copies", self.root_copies, "must lie in 1..9")
-        for name in ("heartbeat", "silence", "retry", "migrate_after", "rates_every"):
+        for name in ("heartbeat", "silence", "retry", "migrate_after", "rates_every", "lake_every"):
             if not MILLISECOND <= getattr(self, name) <= TIMING_MAX:
                 raise ConfigError(name, getattr(self, name), "is in nanoseconds and must lie between 1 ms and 1 hour")
         if not 0 <= self.alert <= ALERT_MAX:
@@ -135,4 +143,6 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("mailboxes_max", "deliveries_max", "window_bytes", "volatile_bytes_max", "stored_bytes_max"):
             if not 1 <= getattr(self, name) <= ID_MAX:
                 raise ConfigError(name, getattr(self, name), f"must lie in 1..{ID_MAX}")
+        if not LAKE_BYTES_MIN <= self.lake_bytes_max <= ID_MAX:
+            raise ConfigError("lake_bytes_max", self.lake_bytes_max, f"must be at least {LAKE_BYTES_MIN} bytes")
         return self

@@ -9,6 +9,8 @@ CausewayError
 ├── TransportError         a connection could not be made or broke
 ├── StoreError             the disk refused: full, unwritable, used by another broker
 │   └── StoreCorrupt       the database is malformed; opening it again sets it aside and begins a new one
+├── PipelineError          a job of the pipeline could not do its work: says what stopped it and the remedy
+│   └── LakeError          a lake has nothing to read, or something that cannot be read: names the place
 ├── MessageFormatError     a body is not what its kind says, its kind is unknown, or reading it needs an opt-in
 ├── DeadlineExceeded       nobody answered in time
 └── Refused                a broker answered no: the code says why, `retriable` whether to try again
@@ -151,6 +153,22 @@ class StoreError(CausewayError):
 
 class StoreCorrupt(StoreError):
     """The database is malformed as a whole (a single damaged row is reported by a scan instead)."""
+
+
+class PipelineError(CausewayError):
+    """A job of the pipeline was stopped."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        self.problem, self.remedy = problem, remedy
+        super().__init__(f"{problem}: {remedy}")
+
+
+class LakeError(PipelineError):
+    """What a lake holds cannot be used; `place` is the folder, segment or row."""
+
+    def __init__(self, place: str, problem: str, remedy: str) -> None:
+        self.place = place
+        super().__init__(f"{place} {problem}", remedy)
 
 
 class MessageFormatError(CausewayError):

@@ -96,7 +96,7 @@ ones."""
 NAMES_REMEMBERED_MAX: Final = 65_536
 """Names whose hash or soundness is remembered: they repeat in every batch."""
 
-BROWSED_MESSAGES_MAX: Final = 1000
+BROWSED_MESSAGES_MAX: Final = 16_384
 """Messages in one answer to Browse; the client asks on."""
 
 BROWSED_BODY_BYTES_MAX: Final = 4 * MIB
@@ -260,6 +260,9 @@ GROUP_PENDING_MAX: Final = 4096
 GROUPS_LEARNED_MAX: Final = 65_536
 """Configurations of groups a broker is no member of, remembered to send their traffic in one hop."""
 
+LESSONS_REMEMBERED_MAX: Final = 4096
+"""Pairs of a broker and a mailbox of ours of which we remember when we told the one where the other is."""
+
 DIRECTORY_QUESTIONS_MAX: Final = 100_000
 """Mailboxes one broker asks the directory about at the same time; senders to further ones try again."""
 
@@ -361,7 +364,12 @@ LEAVE_SECONDS_MAX: Final = 5
 """A broker told to leave (SIGUSR1) hands over for so long, then stops with what it still holds, and says so by its exit
 code. One told to stop (SIGTERM) hands over nothing."""
 
-TRACE_RECORDS_MAX: Final = 100_000
+LAKE_BYTES_MAX: Final = 1024 * MIB
+"""What one writer of the trace lake may take on disk, unless it is told otherwise; beyond it its oldest go."""
+LAKE_BYTES_MIN: Final = MIB
+"""Less would not hold a single segment of a busy broker."""
+
+TRACE_RECORDS_MAX: Final = 60_000
 """Recent trace records a broker keeps in memory to tell the story of a message (about 20 MB when full)."""
 
 STORY_RECORDS_MAX: Final = 1_000

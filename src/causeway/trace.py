@@ -1,7 +1,8 @@
 """The one trace: a flat, versioned record of what happened to a batch.
 
 Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the data pipeline
-read only this.
+read only this. What a batch is called is what its sender called it, wherever it is: an item or a seat that numbers it
+anew writes the sender's ids.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import enum
 
 import msgspec
 
-TRACE_VERSION = 1
+TRACE_VERSION = 2
 
 
 class Step(enum.IntEnum):
@@ -46,6 +47,10 @@ class Step(enum.IntEnum):
     """An application took it from its reader. Written by the application."""
     COPIED = 15
     """A member of the owner's epoch, the owner included, has it on its storage."""
+    TAKEN = 16
+    """Its owner has it in memory: express, or on its way to a reader who is there. It may be STORED later."""
+    RELEASED = 17
+    """What it was HELD for has come."""
 
     # What agents find out. `source` is the broker it is about, `dest` the domain.
     BROKER_FAILED = 20
@@ -64,8 +69,14 @@ class Step(enum.IntEnum):
     PLACED = 26
     """The landmark has a new policy for the items of its domain; `first` is its version."""
 
+    # What a writer of the lake says of itself.
+    GAP = 30
+    """So many of its records as `last` says, just before this one, are missing: it could not keep up, or not write."""
+    ENDED = 31
+    """Its life ended in order: nothing of it is missing behind this. Without it, its last seconds may be."""
 
-class TraceRecord(msgspec.Struct, frozen=True, array_like=True):
+
+class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One step in the life of one batch, or of a part of it."""
 
     at: int
@@ -79,3 +90,21 @@ class TraceRecord(msgspec.Struct, frozen=True, array_like=True):
     first: int
     last: int
     note: str = ""
+    service: int = 0
+    """ServiceClass that its sender chose."""
+    reliable: bool = False
+    """Whether its sender waits for an acknowledgement, as far as is known here."""
+    causal: bool = False
+    topic: str = ""
+    """That it was published on."""
+    mailbox: str = ""
+    """Where this happened: the mailbox, item or subscription."""
+    seat: str = ""
+    """In causal order: the seat that it is at or on its way to, or that handed it to the mailbox."""
+    peer: str = ""
+    """The other side: the next broker, the reader, the owner of what was copied."""
+    epoch: int = 0
+    copies: int = 0
+    """Of what is stored: how many members of the epoch have confirmed it."""
+    bytes: int = 0
+    """Of the bodies, 0 where they are not known."""

@@ -18,7 +18,8 @@ import pytest
 
 import causeway
 from causeway.local.cluster import ProcessCluster
-from causeway.topics import is_item, item_of
+from causeway.names import twin_name
+from causeway.topics import critical_item, is_item, item_of
 from tests.integration.processes import running_cluster
 
 SECONDS = float(os.environ.get("CAUSEWAY_MANAGEMENT_SECONDS", "6"))
@@ -29,12 +30,19 @@ CRITICAL = [f"critical/k{number}/x" for number in range(4)]
 TOPICS = [*ORDINARY, *CRITICAL]
 EVERY_SECONDS = {**dict.fromkeys(ORDINARY, 0.4), **dict.fromkeys(CRITICAL, 0.05)}
 """Between two messages of a topic: all sixteen brokers and eight applications share the cores of one machine."""
+CALM_SECONDS = 2.0
+"""So long nothing happens before a kill."""
 QUIET_SECONDS = 1.5
 """After a kill nobody asks sixteen brokers for their state: the answers take the time that is measured."""
 COPIES = 3
 PATIENCE_SECONDS = 60.0
-PUBLISH_SECONDS = 20.0
-"""Then a message to a topic without a copy is given up."""
+CRITICAL_GAP_SECONDS, GAP_SECONDS, WHOLE_SECONDS = 0.25, 1.0, 3.0
+"""What a subscriber may notice of one broker's death on critical topics; on others, and of more deaths; and until when
+all seats are filled and all topics are mirrored again."""
+ELECTION_SECONDS = 0.5
+"""So much a landmark that dies in the same moment may add."""
+IDLE_MIN, BUSY_FACTOR = 0.05, 2.0
+"""A machine that is never idle for so much of the time belongs to others too: then everything may take longer."""
 CONNECTIONS = 4
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -45,6 +53,15 @@ async def lasting(seconds: float) -> None:
     until = time.perf_counter() + seconds
     while (left := until - time.perf_counter()) > 0:
         await asyncio.sleep(left)
+
+
+def idle_seconds() -> tuple[float, float]:
+    """For how long the machine's cores have been idle, and altogether; nothing where the system does not say."""
+    try:
+        numbers = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:]]
+    except FileNotFoundError:
+        return 0.0, 0.0
+    return float(numbers[3] + numbers[4]), float(sum(numbers[:8]))
 
 
 class Reading:
@@ -69,6 +86,9 @@ class Traffic:
         self.refused: dict[str, int] = {}
         self._sent = dict.fromkeys(TOPICS, 0)
         self.mailboxes: dict[str, str] = {}
+        self.stopped = 0.0
+        """Nothing was published after that."""
+        self.stall = 0.0
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._clients: list[causeway.Bus] = []
@@ -85,6 +105,14 @@ class Traffic:
             subscriptions.append((topic, subscription))
         await asyncio.gather(*(one.ready(PATIENCE_SECONDS) for _, one in subscriptions))
         self._tasks = [asyncio.create_task(self._take(topic, one)) for topic, one in subscriptions]
+        self._tasks.append(asyncio.create_task(self._feel()))
+
+    async def _feel(self) -> None:
+        """How long this process itself had to wait for the machine."""
+        while True:
+            due = time.perf_counter() + 0.005
+            await asyncio.sleep(0.005)
+            self.stall = max(self.stall, time.perf_counter() - due)
 
     async def _take(self, topic: str, subscription: causeway.Subscription) -> None:
         reading = self.read[topic]
@@ -100,7 +128,7 @@ class Traffic:
 
         async def one(text: str) -> None:
             try:
-                await client.publish(topic, text, timeout=PUBLISH_SECONDS)
+                await client.publish(topic, text, timeout=PATIENCE_SECONDS)
             except causeway.CausewayError:
                 self.refused[topic] = self.refused.get(topic, 0) + 1
             else:
@@ -124,6 +152,7 @@ class Traffic:
         if meanwhile is not None:
             await meanwhile()
         await lasting(seconds)
+        self.stopped = time.perf_counter()
         self._stop.set()
         await asyncio.gather(*publishing)
 
@@ -214,14 +243,6 @@ class Region:
             await asyncio.sleep(0.25)
         return view
 
-    async def eventually_lost(self, domain: str) -> list[str]:
-        """What a landmark names as lost, as soon as it names anything."""
-        deadline = time.perf_counter() + PATIENCE_SECONDS
-        while not (lost := (await self.domain(domain)).get("lost")):
-            assert time.perf_counter() < deadline, "nothing is named as lost"
-            await asyncio.sleep(0.25)
-        return [str(name) for name in lost]
-
     async def spares(self) -> list[str]:
         return [agent["broker"] for agent in (await self.domain())["agents"] if not agent["seated"]]
 
@@ -232,11 +253,11 @@ class Region:
         self.dead += names
         return at
 
-    async def revive(self) -> None:
-        """Start the killed ones again: as spares, if their seats were taken."""
-        for name in self.dead:
-            await self.cluster.restart(name)
-        self.dead = []
+    async def revive(self, *names: str) -> None:
+        """Start killed ones again, or all of them: as spares, if their seats were taken."""
+        names = names or tuple(self.dead)
+        await asyncio.gather(*map(self.cluster.restart, names))
+        self.dead = [name for name in self.dead if name not in names]
         await self.cluster.wait_active()
         await self.whole(time.perf_counter())
 
@@ -255,24 +276,36 @@ class Kill:
         self.what, self._region, self._traffic = what, region, traffic
         self.gaps: dict[str, float] = {}
         self.whole = 0.0
+        self.calm = 0.0
+        """The longest gap of critical topics before."""
+        self.stall = 0.0
+        """The longest time for which the machine let our own process wait."""
+        self.idle = 1.0
+        """The share of the time in which the machine had nothing to do."""
         self._at = 0.0
 
     async def run(self, *names: str) -> None:
         """Until everything is whole again, too."""
-        watching = asyncio.create_task(self._watch())
+        watching = asyncio.create_task(self.watch())
         await self.strike(*names)
         await watching
 
     async def strike(self, *names: str) -> None:
         async def kill() -> None:
-            await lasting(1)
+            await lasting(CALM_SECONDS)
+            self._traffic.stall = 0.0
             self._at = await self._region.kill(*names)
 
+        idle, all_time = idle_seconds()
         await self._traffic.run(SECONDS, kill)
-        ended = max(reading.times[-1] for reading in self._traffic.read.values())
-        self.gaps = {topic: reading.gap(self._at, ended) for topic, reading in self._traffic.read.items()}
+        idle, all_time = (now - then for now, then in zip(idle_seconds(), (idle, all_time), strict=True))
+        self.idle = idle / all_time if all_time else 1.0
+        traffic, at = self._traffic, self._at
+        self.gaps = {topic: reading.gap(at, traffic.stopped) for topic, reading in traffic.read.items()}
+        self.calm = max(traffic.read[topic].gap(at - CALM_SECONDS / 2, at) for topic in CRITICAL)
+        self.stall = traffic.stall
 
-    async def _watch(self) -> None:
+    async def watch(self) -> None:
         while not self._at:
             await asyncio.sleep(0.05)
         await lasting(QUIET_SECONDS)
@@ -281,10 +314,25 @@ class Kill:
     def worst(self, topics: Iterable[str]) -> float:
         return max((self.gaps[topic] for topic in topics), default=0.0)
 
-    def show(self, critical_ones: Iterable[str] = CRITICAL, other_ones: Iterable[str] = ORDINARY) -> None:
-        critical, others = 1000 * self.worst(critical_ones), 1000 * self.worst(other_ones)
+    def hold(self, critical_most: float, most: float = GAP_SECONDS, topics: Iterable[str] = TOPICS) -> None:
+        """Print the figures, and hold them against what is promised for these topics.
+
+        Sixteen brokers share few cores: what messages waited for before anybody died, and what our own process waited
+        for, is the machine's.
+        """
+        kept = set(topics)
+        critical, others = (self.worst(kept.intersection(some)) for some in (CRITICAL, ORDINARY))
         whole = f"; whole in {self.whole:.1f} s" if self.whole else ""
-        print(f"{self.what}: longest gap {critical:.0f} ms critical, {others:.0f} ms others{whole}")
+        print(
+            f"{self.what}: longest gap {1000 * critical:.0f} ms critical ({1000 * self.calm:.0f} ms before), "
+            f"{1000 * others:.0f} ms others{whole}; this process waited {1000 * self.stall:.0f} ms, "
+            f"the machine was idle for {100 * self.idle:.0f} %"
+        )
+        waits = max(self.stall, self.calm - EVERY_SECONDS[CRITICAL[0]])
+        factor = 1.0 if self.idle >= IDLE_MIN else BUSY_FACTOR
+        assert critical <= factor * critical_most + waits
+        assert others <= factor * most + waits
+        assert self.whole <= factor * (WHOLE_SECONDS + most - GAP_SECONDS) + waits
 
 
 async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) -> None:
@@ -298,7 +346,7 @@ async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) ->
     victim = next(items[item_of(t)]["owner"] for t in ORDINARY if items[item_of(t)]["owner"] in NORTH)
     one = Kill("one killed", region, traffic)
     await one.run(victim)
-    one.show()
+    one.hold(CRITICAL_GAP_SECONDS)
     await traffic.all_arrived()
     await region.revive()
 
@@ -310,7 +358,7 @@ async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) ->
     )
     two = Kill("owner and mirror killed", region, traffic)
     await two.run(*pair)
-    two.show()
+    two.hold(GAP_SECONDS)
     await traffic.all_arrived()
     await region.revive()
 
@@ -320,8 +368,69 @@ async def test_brokers_killed_one_two_and_with_their_landmark(region: Region) ->
     )
     with_landmark = Kill("one killed with its landmark", region, traffic)
     await with_landmark.run(landmark, other)
-    with_landmark.show()
+    with_landmark.hold(GAP_SECONDS, GAP_SECONDS + ELECTION_SECONDS)
     await traffic.all_arrived()
     await traffic.close()
 
     assert not traffic.doubled()
+
+
+async def test_three_killed_with_all_copies_of_a_topic_and_a_domain_without_its_majority(region: Region) -> None:
+    traffic = Traffic(region.cluster.url)
+    await traffic.open()
+    await traffic.run(2)
+    await region.whole(time.perf_counter())
+    print()
+
+    holders = await region.holders()
+    victims = next(members for name, members in holders.items() if is_item(name) and members <= {*NORTH})
+    gone = {name for name, members in holders.items() if members <= victims}
+    assert any(is_item(name) for name in gone)
+
+    def is_hurt(topic: str) -> bool:
+        """Whether nobody has a copy of the item, or of the mailbox; on both ways if there are two."""
+        items, mailbox = [item_of(topic)], traffic.mailboxes[topic]
+        if topic in CRITICAL:
+            items, mailboxes = [critical_item(topic, way) for way in (0, 1)], [mailbox, twin_name(mailbox)]
+        else:
+            mailboxes = [mailbox]
+        return gone.issuperset(items) or gone.issuperset(mailboxes)
+
+    hurt = [topic for topic in TOPICS if is_hurt(topic)]
+    three = Kill("three killed", region, traffic)
+
+    async def named_and_back() -> None:
+        await three.watch()
+        view = await region.eventually(lambda view: bool(view.get("lost")), "nothing is named as lost")
+        assert {*view["lost"]} == gone
+        await region.revive(min(victims))
+        await region.eventually(lambda view: view.get("lost") == [], "still lost")
+
+    returning = asyncio.create_task(named_and_back())
+    await three.strike(*victims)
+    await returning
+    three.hold(GAP_SECONDS, topics=[topic for topic in TOPICS if topic not in hurt])
+    print(f"named as lost: {len(gone)} groups, {len(hurt)} of {len(TOPICS)} topics wait")
+    await traffic.all_arrived()
+    await region.revive()
+
+    before = await region.domain()
+    spares = [agent["broker"] for agent in before["agents"] if not agent["seated"]]
+    seated = [seat["holder"] for seat in before["seats"] if seat["holder"] != before["landmark"]]
+    most = [*spares, *seated][: len(before["agents"]) // 2 + 1]
+    majority = Kill(f"{len(most)} of {len(before['agents'])} agents killed", region, traffic)
+    await majority.strike(*most)
+    seen = await region.eventually(lambda view: bool(view["blocked"]), "nobody says that the majority is gone")
+    print(f"{seen['blocked']}")
+    assert f"{len(before['agents']) - len(most)} of {len(before['agents'])} copies reachable" in seen["blocked"]
+    assert seen["seats"] == before["seats"]
+    majority.hold(GAP_SECONDS)
+    await traffic.all_arrived()
+    await region.revive()
+    await region.eventually(lambda view: view["blocked"] is None and "load" in view, "no landmark again")
+    await traffic.run(1)
+    await traffic.all_arrived()
+    await traffic.close()
+
+    assert not traffic.doubled()
+    assert not traffic.refused

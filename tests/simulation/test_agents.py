@@ -87,6 +87,25 @@ def test_landmark_that_fails_with_a_seated_broker_is_replaced_and_the_seat_is_fi
     assert later > term
 
 
+def test_three_that_fail_at_once_with_all_copies_of_a_group_are_named_though_the_landmark_is_among_them() -> None:
+    domain = Domain(11, 3, witnesses=4)
+    domain.fill(24)
+    old = domain.landmark
+    groups = {name: set(group["members"]) for name, group in domain.groups().items() if name not in NOT_BY_SEATS}
+    victims = next(members for name, members in groups.items() if name.startswith("box-") and old in members)
+    lost = sorted(name for name, members in groups.items() if members <= victims)
+    domain.kill(*victims)
+    domain.within(5 * SECOND, lambda: domain.is_filled(*victims))
+    new = domain.landmark
+    assert new != old
+    domain.within(SECOND, lambda: domain.seen(new)["lost"] == lost)
+    kept = [name for name in groups if name not in lost]
+    domain.within(5 * SECOND, lambda: set(kept) <= set(domain.groups()))
+    assert not set(lost) & set(domain.groups())
+    domain.start(min(victims - {old}))
+    domain.within(5 * SECOND, lambda: not domain.seen(new)["lost"] and set(groups) <= set(domain.groups()))
+
+
 def test_broker_that_returns_and_finds_its_seat_taken_is_a_spare() -> None:
     domain = Domain(8, 2)
     victim = domain.seated_but_landmark()[0]

@@ -13,10 +13,10 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
-from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
 from causeway.domains.graph import DomainGraph
 from causeway.domains.tables import seats_of
+from causeway.local.everybody import reports_of
 
 
 class SeatedDomain(msgspec.Struct, kw_only=True):

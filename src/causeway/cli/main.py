@@ -81,6 +81,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway evaluate all --out ./reports",
         "causeway evaluate all --quick --strict --master 'local[2]'",
     ),
+    "pipeline": (
+        "causeway pipeline rates --lake ./lake --out ./rates",
+        "causeway pipeline latency --lake ./lake --stream --json",
+        "causeway pipeline sweep --set 'brokers=5,7' --set seeds=20 --master 'local[4]'",
+    ),
     "demo": ("causeway demo", "causeway demo --keep", "causeway demo --seconds 30 --json"),
 }
 """Every command with its examples; command `x-y` is the function `x_y` in `causeway.cli.x_y`."""

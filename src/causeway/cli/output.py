@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from causeway.errors import REMEDIES, Code, ConfigError
+from causeway.errors import REMEDIES, Code, ConfigError, PipelineError
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
@@ -47,6 +47,8 @@ def describe(error: BaseException) -> dict[str, Any]:
     }
     if isinstance(error, ConfigError):
         described |= {"field": error.field, "value": _shown(error.value), "remedy": error.remedy}
+    elif isinstance(error, PipelineError):
+        described["remedy"] = error.remedy
     code = getattr(error, "code", None)
     if isinstance(code, int):
         described["code"] = code_name(code)

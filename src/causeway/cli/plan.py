@@ -18,7 +18,6 @@ from rich.table import Table
 from causeway.cli.domains import domain_row, latest
 from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
-from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
 from causeway.domains.layouts import Layout
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
@@ -26,6 +25,7 @@ from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import read_seats, read_traffic, seats_of, written_seats
 from causeway.domains.traffic import CELL_COST, HOP_COST, Prices
 from causeway.errors import ConfigError
+from causeway.local.everybody import reports_of
 
 SHOWN_DOMAINS_MAX: Final = 40
 """Lines for people; --json and --out have them all."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from rich.box import SIMPLE_HEAD
@@ -13,10 +12,11 @@ from rich.table import Table
 
 from causeway.cli.options import read_text
 from causeway.cli.output import EXIT_OK, console, print_json
-from causeway.cli.status import reports_of
 from causeway.client.url import parse_url
-from causeway.core.placing import NOBODY, PlanRequest
+from causeway.core.placing import NOBODY
 from causeway.errors import ConfigError
+from causeway.local.everybody import reports_of
+from causeway.local.landmarks import domain_loads
 from causeway.placement.instance import Instance
 from causeway.placement.live import instance_of, present_of
 from causeway.placement.plan import PlacementPlan, plan_placement
@@ -86,31 +86,6 @@ def _show_running(url: str, threshold: float | None, *, seed: int, cost: float, 
     if as_json:
         print_json({"domains": plans})
     return EXIT_OK
-
-
-def domain_loads(reports: Iterable[Mapping[str, Any]]) -> dict[str, PlanRequest]:
-    """What the latest landmark of each domain has measured."""
-    latest: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    for report in reports:
-        for one in report.get("agents", []):
-            domain, term = str(one.get("domain", "")), int(one.get("term", 0))
-            if "load" in one and term >= latest.get(domain, (0, {}))[0]:
-                latest[domain] = (term, one["load"])
-    return {domain: _request_of(load) for domain, (_, load) in sorted(latest.items())}
-
-
-def _request_of(load: Mapping[str, Any]) -> PlanRequest:
-    brokers = tuple(load["brokers"])
-    numbers = {"": NOBODY, **{name: at for at, name in enumerate(brokers)}}
-    return PlanRequest(
-        items=tuple(load["items"]),
-        brokers=brokers,
-        capacities=tuple(int(capacity) for capacity in load["brokers"].values()),
-        samples=tuple(tuple(row) for row in load["samples"]),
-        owners=tuple(numbers[name] for name in load["owners"]),
-        mirrors=tuple(numbers[name] for name in load["mirrors"]),
-        threshold=round(1000 * float(load["threshold"])),
-    )
 
 
 def _show(found: PlacementPlan, *, has_present: bool) -> None:

@@ -31,6 +31,9 @@ def sim(
         bool, typer.Option(help="Print the digest of all that happened, last; JSON always has it.")
     ] = False,
     log: Annotated[Path | None, typer.Option(help="Write one line per event to this file.")] = None,
+    lake: Annotated[
+        Path | None, typer.Option(help="Write what brokers and applications do as a trace lake; an empty folder.")
+    ] = None,
 ) -> int:
     """Run brokers and applications in virtual time under faults, then heal and demand convergence.
 
@@ -43,7 +46,7 @@ def sim(
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)
-    verdict = _run(options, log, quiet=as_json)
+    verdict = _run(options, log, lake, quiet=as_json)
     if as_json:
         print_json(verdict)
     else:
@@ -51,7 +54,7 @@ def sim(
     return verdict.code
 
 
-def _run(options: Options, log: Path | None, *, quiet: bool) -> SimVerdict:
+def _run(options: Options, log: Path | None, lake: Path | None, *, quiet: bool) -> SimVerdict:
     with contextlib.ExitStack() as stack:
         write = None
         if log is not None:
@@ -61,7 +64,7 @@ def _run(options: Options, log: Path | None, *, quiet: bool) -> SimVerdict:
         out = notices()
         if out.is_terminal and not quiet:
             tick = ticker(stack.enter_context(progress(out)), options)
-        return SimRun(options, log=write, tick=tick).run()
+        return SimRun(options, log=write, tick=tick, lake=lake).run()
 
 
 def progress(out: Console) -> Progress:

@@ -15,18 +15,15 @@ from causeway.cli.options import AsJson, Data, Url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
 from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
 from causeway.client.url import parse_url
-from causeway.errors import CausewayError
 from causeway.local import runfile
-from causeway.local.probe import Probe, nobody_answered
-
-BROKERS_ASKED_MAX = 256
+from causeway.local.everybody import ask_everybody
 
 
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
     """Show every broker, who owns which mailbox in which epoch, and how much waits in it.
 
-    Exit code 0 when every broker is active, all are of one cluster and every mailbox is served, else 1. With --json it
-    prints one object:
+    Exit code 0 when every broker is active, all are of one cluster, every mailbox is served, none is lost, and no
+    domain lacks the majority of its agents, else 1. With --json it prints one object:
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
     "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
@@ -84,42 +81,12 @@ async def _gather(url: str | None, data: Any) -> ClusterView:
 
 async def survey(addresses: Sequence[tuple[str, int]]) -> ClusterView:
     """All brokers that can be found from these, put together."""
-    lines, reports = await ask_all(addresses)
-    return merge(lines, reports)
-
-
-async def ask_all(addresses: Sequence[tuple[str, int]]) -> tuple[list[BrokerLine], list[dict[str, Any]]]:
-    """Ask these brokers, and those they name, until nobody new is named: a line of each, and what they reported."""
-    lines: dict[tuple[str, int], BrokerLine] = {}
-    reports: list[dict[str, Any]] = []
-    asked: set[tuple[str, int]] = set()
-    waiting = list(dict.fromkeys(addresses))
-
-    async def ask(address: tuple[str, int]) -> list[tuple[str, int]]:
-        shown = f"{address[0]}:{address[1]}"
-        try:
-            async with Probe(*address) as probe:
-                report = await probe.status()
-        except CausewayError as error:
-            lines[address] = BrokerLine(name=shown, address=shown, state="down", error=str(error))
-            return []
-        lines[address] = broker_line(report, address=shown)
-        reports.append(report)
-        return [(peer.host, peer.port) for peer in probe.others]
-
-    while waiting and len(asked) < BROKERS_ASKED_MAX:
-        asked.update(waiting)
-        named = await asyncio.gather(*(ask(address) for address in waiting))
-        waiting = list(dict.fromkeys(address for found in named for address in found if address not in asked))
-    return list(lines.values()), reports
-
-
-async def reports_of(addresses: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
-    """What all brokers report that can be found from these; at least one."""
-    lines, reports = await ask_all(addresses)
-    if not reports:
-        raise nobody_answered(line.error for line in lines)
-    return reports
+    answers = await ask_everybody(addresses)
+    shown = {address: f"{address[0]}:{address[1]}" for address in (*answers.reports, *answers.errors)}
+    lines = [broker_line(report, address=shown[address]) for address, report in answers.reports.items()]
+    for address, error in answers.errors.items():
+        lines.append(BrokerLine(name=shown[address], address=shown[address], state="down", error=error))
+    return merge(lines, list(answers.reports.values()))
 
 
 def _broker_table(view: ClusterView) -> Table:

@@ -63,6 +63,9 @@ def up(
         Path | None, typer.Option(help="A file with every broker's domains by name, as 'plan domains --out' writes it.")
     ] = None,
     port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
+    lake: Annotated[
+        Path | None, typer.Option(help="Folder in which all brokers write a trace lake; as --set lake=DIR.")
+    ] = None,
     settings: Settings = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
     as_json: AsJson = False,
@@ -80,6 +83,8 @@ def up(
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)
     changes = split_settings(settings or ())
+    if lake is not None:
+        changes["lake"] = str(lake.absolute())
     named = read_seats("seats", read_text("seats", str(seats))) if seats is not None else None
     seating = Seating(layout=layout, domains=domains, domain=domain, seats=named)
 

@@ -105,9 +105,11 @@ class ClusterView(msgspec.Struct, kw_only=True):
 
     @property
     def healthy(self) -> bool:
-        """Every broker is active, all are of one cluster, the directory has a holder, and every mailbox is served."""
+        """Every broker is active, all are of one cluster, the directory has a holder, every mailbox is served (one that
+        lost all copies only a landmark can name), and every landmark can decide."""
         active = all(line.state == "active" for line in self.brokers) and not self.split
-        return active and bool(self.root) and all(line.serving for line in self.mailboxes)
+        watched = not any(domain.blocked or domain.lost for domain in self.agents)
+        return active and watched and bool(self.root) and all(line.serving for line in self.mailboxes)
 
 
 def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = None) -> BrokerLine:

@@ -13,9 +13,9 @@ from rich.markup import escape
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
-from causeway.cli.status import reports_of
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
+from causeway.local.everybody import reports_of
 from causeway.local.probe import first_answer
 from causeway.types import SECOND, Instant
 

@@ -28,6 +28,7 @@ from causeway.core.messages import (
     MailboxEnded,
     Moved,
     SeatGiven,
+    Settled,
     StatusReply,
     StoryReply,
 )
@@ -114,6 +115,12 @@ class Answers:
         else:
             self._errands.on_progress(turn, inquiry)
 
+    def on_settled(self, turn: Turn, head: Settled) -> None:
+        """What is said of numbers that no consumer of ours settled."""
+        inquiry = self._errands.find(head.consumer)
+        if isinstance(inquiry, Inquiry) and inquiry.mailbox == head.mailbox and inquiry.on_answer(turn, head, b""):
+            self.finish_inquiry(inquiry, None)
+
     def finish_inquiry(self, inquiry: Inquiry, error: CausewayError | None) -> None:
         """It is answered, or will not be."""
         self._errands.drop(inquiry)
@@ -128,7 +135,7 @@ class Answers:
             self._end_next(inquiry.then, error)
             return
         if isinstance(inquiry, BrowseInquiry):
-            for lot in inquiry.result:
+            for lot in inquiry.lots():
                 self._causal.marks.note(lot, lot.count)
         mailbox = inquiry.mailbox
         if isinstance(inquiry, EndInquiry) and may_end(mailbox):

@@ -21,12 +21,14 @@ from causeway.client.message import Delivery
 from causeway.client.reader import MailReader
 from causeway.client.seen import SeenStreams
 from causeway.client.settings import SessionConfig
+from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import CausewayError, Code, RemoteProtocolError
 from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet, merged
+from causeway.trace import Step
 from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
 
@@ -50,6 +52,7 @@ class MailReaders:
         """Those with something to pass on at the end of the turn."""
         self.arrived: dict[MailReader, None] = {}
         """Got something this turn, for the session to tell."""
+        self.trace = NoTrace()
         self.ended: list[str] = []
         """Mailboxes of no use any more: their only readers have ended."""
 
@@ -81,6 +84,7 @@ class MailReaders:
             lot = queue[0]
             lot.handler = consumer.handler
             taken = lot.take(limit - len(shown))
+            self.trace.handed(Step.RECEIVED, lot, taken.start, taken.stop - 1)
             if lot.published is not None:
                 self._marks.note(lot, lot.taken)
             shown.extend(map(make, repeat(lot), taken))
@@ -132,6 +136,7 @@ class MailReaders:
         if consumer is None:
             return
         for start, stop in lot.give_back(first, last):
+            self.trace.handed(Step.RETURNED, lot, start, stop)
             if not lot.stale:
                 consumer.returns.append((lot.seq + start, lot.seq + stop))
             for number, alias in lot.take_aliases(start, stop):
@@ -148,6 +153,7 @@ class MailReaders:
         lot.conclude(index, committed=committed)
         consumer = self._all.get(lot.consumer)
         if committed and lot.seen is not None:
+            self.trace.handed(Step.SETTLED, lot, index, index)
             self.seen.accept(lot.seen, lot.first + index, lot.first + index)
             self._settle_aliases(lot, index, index)  # those that came after the transaction had left
         if consumer is not None and not lot.dirty:
@@ -246,8 +252,8 @@ class MailReaders:
         self._serial += 1
         return self._serial
 
-    def on_settled(self, link: Uplink, head: Settled) -> None:
-        """Those messages will not come again."""
+    def on_settled(self, link: Uplink, head: Settled) -> bool:
+        """Those messages will not come again; whether a consumer of ours had settled them."""
         consumer = self._all.get(head.consumer)
         if consumer is not None and consumer.mailbox == head.mailbox:
             for first, last in (*head.spans, *head.dead):
@@ -257,6 +263,7 @@ class MailReaders:
                 self._errands.deadlines.cancel(consumer.number)
                 if consumer.closing:
                     self.dirty[consumer.number] = consumer
+        return consumer is not None
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""
@@ -353,6 +360,7 @@ class MailReaders:
         lot.dirty = False
         assert lot.seen is not None
         for start, stop in lot.fresh_spans():
+            self.trace.handed(Step.SETTLED, lot, start, stop)
             self.seen.accept(lot.seen, lot.first + start, lot.first + stop)
             if not lot.stale:
                 express = lot.stream == _EXPRESS

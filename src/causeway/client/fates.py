@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 from causeway.client.batches import SentBatch, SentStream
+from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import NEVER, Alarm
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
 from causeway.limits import CONFIRMING_MAX
@@ -19,7 +20,7 @@ _CONFIRM, _RETAIN = int(Flag.CONFIRM), int(Flag.RETAIN)
 class Fates:
     """Resolves batches and remembers which ones to tell about."""
 
-    __slots__ = ("_alarm", "_confirming", "_expiring", "bytes", "confirmed", "count", "departed", "resolved")
+    __slots__ = ("_alarm", "_confirming", "_expiring", "bytes", "confirmed", "count", "departed", "resolved", "trace")
 
     def __init__(self, alarm: Alarm | None = None) -> None:
         self._alarm = alarm or Alarm()
@@ -34,6 +35,7 @@ class Fates:
         self._expiring: dict[Duration, deque[SentBatch]] = {}
         """Per time limit, and so in the order of their deadlines."""
         self._confirming: deque[SentBatch] = deque()
+        self.trace = NoTrace()
 
     def count_in(self, batch: SentBatch) -> None:
         """Let the window know of the messages that joined an open batch since the last time."""
@@ -58,6 +60,8 @@ class Fates:
             return
         left = batch.unresolved if batch.unresolved is not None else [(batch.first, batch.last)]
         rest = without(left, first, last) if (first > batch.first or last < batch.last) else []
+        if not batch.left and batch.original is None:
+            self.trace.answered(batch, _within(left, first, last), error)
         answered = _count(left) - _count(rest)
         if error is None:
             batch.accepted += answered
@@ -89,6 +93,7 @@ class Fates:
         copy.apart = copy.apart or unwanted
         counts = copy.resolved and not copy.failures and not copy.apart
         if counts and not original.over and not original.lane.flags & _RETAIN:
+            self.trace.answered(original, [(original.first, original.last)], None)
             self.leave(original)
 
     def excuse(self, batch: SentBatch, error: CausewayError) -> None:
@@ -96,6 +101,7 @@ class Fates:
         different messages could not be made one again in order. Its time to live ends it."""
         if not batch.over:
             batch.failures.append(((batch.first, batch.last), error))
+            self.trace.answered(batch, [(batch.first, batch.last)], error)
             self.leave(batch)
         if batch.dies:
             self._expire_at(batch)
@@ -217,6 +223,11 @@ def without(spans: list[Span], first: int, last: int) -> list[Span]:
         if stop > last:
             rest.append((max(start, last + 1), stop))
     return rest
+
+
+def _within(spans: list[Span], first: int, last: int) -> list[Span]:
+    """What the spans have of first..last."""
+    return [(max(start, first), min(stop, last)) for start, stop in spans if start <= last and stop >= first]
 
 
 def _count(spans: list[Span]) -> int:

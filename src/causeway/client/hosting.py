@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from causeway.client.batches import Ticket
 from causeway.client.message import CORRELATION, Delivery
@@ -31,15 +31,20 @@ from causeway.client.outcomes import (
 from causeway.client.reader import MailReader
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
+from causeway.client.tracing import ApplicationTrace
 from causeway.core.effects import Effects
 from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
 from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
+from causeway.lake.opening import open_recorder
 from causeway.limits import REPLIES_UNREAD_MAX
 from causeway.names import private_name
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Instant
+
+if TYPE_CHECKING:
+    from causeway.lake.recorder import Recorder
 
 Found = TypeVar("Found")
 """What a caller waits for: true when it is there."""
@@ -77,7 +82,7 @@ class Host:
         self.lock = threading.Lock()
         rng = random.Random(secrets.randbits(128))
         # An incarnation names one life of an application; 53 bits survive every JSON reader.
-        self.session = Session(config, rng.getrandbits(53) | 1, rng)
+        self.session = Session(config, config.life or rng.getrandbits(53) | 1, rng)
         self.session.use_tickets(ticket, self)
         self.next_deadline = self.session.next_deadline
         """One read, so it needs no lock."""
@@ -99,6 +104,7 @@ class Host:
         self._next_correlation = rng.getrandbits(48)
         self._state = state
         self._storage: Storage | None = None
+        self._lake: Recorder | None = None
         self._conditions: list[tuple[Callable[[], bool], Firing]] = []
         self.waking = False
         self._deferred: deque[Callable[[], None]] = deque()
@@ -200,6 +206,10 @@ class Host:
                     "connect again to begin without it (unanswered sends are lost, accepted messages may come again)"
                 )
             self._storage = ThreadStorage(store, driver.stored, self._on_crash)
+        if self.session.config.lake:
+            clock = driver.clock.now
+            self._lake = open_recorder(self.session.config.lake, (self.session.name, "application", clock(), ""), clock)
+            self.session.trace_to(ApplicationTrace(clock, self._lake.add))
         self.driver = driver
         self.over = None
         driver.start(self._storage)
@@ -209,6 +219,8 @@ class Host:
             await self.driver.stop()
         if self._storage is not None:
             self._storage.close()
+        if self._lake is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._lake.close)
 
     def _on_crash(self, error: BaseException) -> None:
         with self.lock:

@@ -19,6 +19,7 @@ from causeway.core.messages import (
     AskPlaced,
     Browse,
     Browsed,
+    BrowsedBatch,
     EndMailbox,
     Find,
     ItemPlaced,
@@ -90,7 +91,7 @@ class BrowseInquiry(Inquiry):
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """The page's lots."""
         assert isinstance(head, Browsed)
-        lots: list[Lot] = []
+        taken: list[Any] = []
         after = self.after
         at = 0
         for found in head.batches:
@@ -101,14 +102,24 @@ class BrowseInquiry(Inquiry):
                 raise RemoteProtocolError(Code.BAD_FRAME, "a browsed batch does not match its length table")
             if found.seq <= after:
                 continue
-            lots.append(Lot.browsed(self.mailbox, found, part))
+            one = self.take(found, part)
+            if one is not None:
+                taken.append(one)
             after = found.seq + found.count - 1
         after = max(after, head.through)
-        self.limit -= sum(lot.count for lot in lots)
+        self.limit -= sum(one.count for one in taken)
         # Without progress the next question would be this one again, for ever.
         self.more = after > self.after and not head.done and self.limit > 0
-        self.result, self.after, self.row = lots, after, head.row
+        self.result, self.after, self.row = taken, after, head.row
         return True
+
+    def take(self, head: BrowsedBatch, body: bytes) -> Any:
+        """One entry of the result, or None."""
+        return Lot.browsed(self.mailbox, head, body)
+
+    def lots(self) -> list[Lot]:
+        """What the application is shown."""
+        return [one for one in self.result if isinstance(one, Lot)]
 
 
 class StatusInquiry(Inquiry):

@@ -256,7 +256,8 @@ class SessionMachine:
                 case Accepted():
                     self._streams.on_accepted(head)
                 case Settled():
-                    self._consumers.on_settled(link, head)
+                    if not self._consumers.on_settled(link, head):
+                        self._answers.on_settled(turn, head)
                 case Confirmed():
                     self._streams.on_confirmed(head)
                 case Rejected():

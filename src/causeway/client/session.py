@@ -35,11 +35,13 @@ from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
+from causeway.client.stretches import SettleInquiry, StretchInquiry
 from causeway.client.subscriptions import check_forgettable
+from causeway.client.tracing import NoTrace
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, ItemPlaced, Published
 from causeway.errors import Code, ConfigError, Refused
-from causeway.limits import CREDIT_MAX
+from causeway.limits import CREDIT_MAX, ID_MAX
 from causeway.names import (
     DURABLE_PREFIX,
     check_destination,
@@ -49,7 +51,7 @@ from causeway.names import (
     twin_name,
 )
 from causeway.topics import is_critical, item_of
-from causeway.types import Duration, Flag, ServiceClass
+from causeway.types import VOLATILE_FROM, Duration, Flag, ServiceClass
 from causeway.wire.headers import Headers
 
 
@@ -90,6 +92,10 @@ class Session(SessionMachine):
     def use_tickets(self, make: Callable[[SentBatch, int], Ticket], handler: object) -> None:
         """Let `append` return the driver's own kind of ticket; every batch carries `handler`."""
         self._streams.make_ticket, self._streams.handler = make, handler
+
+    def trace_to(self, trace: NoTrace) -> None:
+        """Let somebody know what this application does, in the order in which it does it."""
+        self._fates.trace = self._consumers.trace = self._transactions.trace = trace
 
     # Sending ---------------------------------------------------------------------------------------------------
     def lane(
@@ -296,6 +302,32 @@ class Session(SessionMachine):
         following = page.following(self._number())
         self._inquire(following, timeout)
         return following
+
+    def read(
+        self,
+        mailbox: str,
+        start: int,
+        stop: int,
+        *,
+        row: int = -1,
+        limit: int | None = None,
+        timeout: Duration | None = None,
+    ) -> StretchInquiry:
+        """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
+        check_mailbox("mailbox", mailbox)
+        for field, value in (("start", start), ("stop", stop)):
+            if type(value) is not int or not 0 <= value <= ID_MAX:
+                raise ConfigError(field, value, "must be a number in a mailbox, 0 or more")
+        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit or ID_MAX)
+        self._inquire(page, timeout)
+        return page
+
+    def settle_below(self, mailbox: str, below: int, *, timeout: Duration | None = None) -> Inquiry:
+        """Everything in a mailbox below a number is done with."""
+        check_destination("mailbox", mailbox)
+        if type(below) is not int or not 1 <= below <= VOLATILE_FROM:
+            raise ConfigError("below", below, "must be a number in a mailbox, 1 or more")
+        return self._inquire(SettleInquiry(self._number(), mailbox, below), timeout)
 
     def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
         """What a broker (None: the one that takes our sends) says about itself and all its mailboxes."""

@@ -13,6 +13,10 @@ Address = tuple[str, int]
 """Host and port of a broker."""
 
 
+LIFE_MAX = (1 << 53) - 1
+"""Greatest incarnation: it survives every JSON reader."""
+
+
 class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one application's session."""
 
@@ -44,14 +48,22 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     and ten thousand clients cost a broker some hundred small questions a second."""
     move_pause: Duration = 30 * SECOND
     """No two moves on offers within this: loads must be told around before they are acted on again."""
+    life: int = 0
+    """The incarnation, for who repeats exactly what it sent in this very life; 0 to draw one."""
     keep: bool = False
     """Keep what exactly-once needs in the driver's store (see `kept`)."""
+    lake: str = ""
+    """Folder of the trace lake into which this application's events are written (docs/lake.md); empty for none."""
 
     def check(self) -> SessionConfig:
         """Return self, or raise a ConfigError that names the first wrong field."""
         check_application("name", self.name)
         if not self.addresses:
             raise ConfigError("addresses", self.addresses, "give at least one broker's host and port")
+        if type(self.life) is not int or not 0 <= self.life <= LIFE_MAX:
+            raise ConfigError("life", self.life, f"must be a whole number of at most {LIFE_MAX}; 0 or None to draw one")
+        if self.life and self.keep:
+            raise ConfigError("life", self.life, "is in the kept state already; leave out one of the two")
         if self.window_messages < 1:
             raise ConfigError("window_messages", self.window_messages, "must be at least 1")
         if self.window_bytes < 1:

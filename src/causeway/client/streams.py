@@ -52,8 +52,7 @@ class Streams:
     def __init__(self, config: SessionConfig, fates: Fates, *, alarm: Alarm | None = None) -> None:
         self.numbering = Numbering(config.name, alarm)
         self._config = config
-        self._window_count = config.window_messages
-        self._window_bytes = config.window_bytes
+        self._window_count, self._window_bytes = config.window_messages, config.window_bytes
         self._sealed: list[SentBatch] = []
         """Full before their turn ended."""
         self.gathered: list[SentStream] = []
@@ -144,6 +143,7 @@ class Streams:
         batch.body = bodies.join(messages)
         batch.bodies = []
         self.causal.mark(batch)
+        self._fates.trace.sent(batch)
         self._sealed.append(batch)
         if batch.lane.copy is not None:
             copy = batch.by_second_way(batch.lane.copy)
@@ -208,7 +208,7 @@ class Streams:
                     self.numbering.lag(stream)
 
     def catch_up(self, turn: Turn) -> None:
-        """Send what was held back, if the link takes it."""
+        """Send what was held back."""
         if not self.critical and (self._link is None or self._link.clogged):
             return
         numbering = self.numbering

@@ -19,6 +19,7 @@ from causeway.client.errands import Errand, Errands
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
 from causeway.client.settings import SessionConfig
+from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import NEVER
 from causeway.core.machine import Turn
 from causeway.core.messages import Commit, Outcome, Published, SendPart, SettlePart
@@ -89,7 +90,18 @@ class Commitment:
 class Transactions(Errand):
     """All transactions of a session: one errand, so that they stay in order."""
 
-    __slots__ = ("_config", "_consumers", "_errands", "_next_ids", "_pending", "_under_way", "base", "ended", "last")
+    __slots__ = (
+        "_config",
+        "_consumers",
+        "_errands",
+        "_next_ids",
+        "_pending",
+        "_under_way",
+        "base",
+        "ended",
+        "last",
+        "trace",
+    )
 
     def __init__(self, number: int, config: SessionConfig, errands: Errands, consumers: MailReaders) -> None:
         super().__init__(number, config.name)
@@ -104,6 +116,7 @@ class Transactions(Errand):
         """Ids of new destinations begin above."""
         self.last = 0
         """The highest number given out."""
+        self.trace = NoTrace()
         self.ended: list[Commitment] = []
         """Done this turn, for the session to tell."""
 
@@ -137,6 +150,7 @@ class Transactions(Errand):
             lot.reserve(index)
         self._next_ids = ids
         self.last += 1
+        self.trace.committing(head)
         return commitment
 
     def _settles(self, reserved: Sequence[tuple[Lot, int]]) -> tuple[SettlePart, ...]:
@@ -247,6 +261,7 @@ class Transactions(Errand):
         if not commitment.done:
             commitment.done = True
             commitment.error = error
+            self.trace.committed(commitment.head, error)
             self.ended.append(commitment)
 
 

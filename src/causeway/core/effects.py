@@ -28,11 +28,12 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 
 
 class Persist(msgspec.Struct, frozen=True, gc=False):
-    """Write atomically and durably, then perform `then`, then report Persisted(token) unless token is 0."""
+    """Write atomically and durably, then record `traces`, perform `then`, report Persisted(token) unless it is 0."""
 
     writes: Sequence[Write]
     then: Sequence[Send] = ()
     token: int = 0
+    traces: Sequence[TraceRecord] = ()
 
 
 class Load(msgspec.Struct, frozen=True):

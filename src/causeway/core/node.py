@@ -49,6 +49,7 @@ from causeway.core.links.links import Links
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.mail.gauge import MailGauge
+from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
     AgentMessage,
     CausalMessage,
@@ -130,6 +131,8 @@ class Node:
         self._agents.open(self._desk.courier, topics.published, gauge)
         topics.name_domains(self._agents.domain_of)
         self._groups.place_by(self._agents.wanted)
+        if config.lake:
+            self._groups.trace_copies(Tracer(config.name).copied)
         self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
         self._timed = (self._links, self._overlay, self._groups, self._desk, self._agents)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {

@@ -19,6 +19,7 @@ from causeway.core.messages import (
     EndMailbox,
     Message,
     Postable,
+    ProposePolicy,
     Register,
     Relayed,
     SummaryHeld,
@@ -225,6 +226,9 @@ class Management(Protocol):
 
     def arrived(self, turn: Turn, key: Key, head: ToLandmark) -> bool:
         """A message for a landmark; False when it must wait until we may write."""
+
+    def propose(self, turn: Turn, conn: int, head: ProposePolicy, body: bytes) -> None:
+        """A client proposes places for the items of a domain."""
 
 
 class Courier(Protocol):

@@ -73,8 +73,9 @@ seats they must fit a frame's head."""
 HOLDINGS_AT_ONCE_MAX: Final = 64
 """Groups in one report to the landmark: with names of full length they fit a frame's head."""
 
-HOLDINGS_MAX: Final = 100_000
-"""Groups that a landmark knows the holders of; what is beyond is not named when it is lost; nothing else changes."""
+HOLDINGS_MAX: Final = 32_768
+"""Groups that a landmark knows the holders of; what is beyond is not named when it is lost; nothing else changes. They
+are rows of its group: a new landmark reads them all before it acts, so many in about a tenth of a second."""
 
 GAUGED_AT_ONCE_MAX: Final = 256
 """Mailboxes whose figures a broker reads each time it looks for bottlenecks, in turns: a look must not be felt."""

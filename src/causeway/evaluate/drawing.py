@@ -82,7 +82,7 @@ def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
 
     mark, line, grey = STYLES[curve.style % len(STYLES)]
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
-    drawn.set(marker=mark, markerfacecolor="white" if curve.hollow else grey)
+    drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
     drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
     moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):

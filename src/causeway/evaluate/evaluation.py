@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from causeway.evaluate.spreading import Processes, Spread
+from causeway.figures import Curve, Figure
+
+__all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 
 
 class Extent(NamedTuple):
@@ -29,38 +32,6 @@ class Conclusion(msgspec.Struct, frozen=True):
     asserted: bool = True
     """Whether we stand by it: `causeway evaluate --strict` fails when it does not hold. False for what is known not to
     hold with our brokers; the report says why."""
-
-
-class Curve(msgspec.Struct, frozen=True):
-    """Points that belong together, with the range over seeds where there is one."""
-
-    label: str
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    ranges: tuple[tuple[float, float], ...] = ()
-    style: int = 0
-    """Curves of one style belong together, in all figures of a report."""
-    hollow: bool = False
-    """The second of two curves of one style."""
-    joined: bool = True
-    """Whether a line leads from point to point: not where there is nothing between them."""
-    formula: str = ""
-    """What is written beside it, instead of in the legend: nothing was measured."""
-
-
-class Figure(msgspec.Struct, frozen=True):
-    """One figure, as it is to be drawn."""
-
-    name: str
-    """Of its files, without an ending."""
-    title: str
-    x_label: str
-    y_label: str
-    curves: tuple[Curve, ...]
-    scale: str = "log"
-    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
-    y_scale: str = ""
-    """Of the upright axis, where it is another."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -52,3 +52,22 @@ def confidence(values: Sequence[float]) -> tuple[float, float]:
         return mean, math.inf
     quantile = STUDENT_95[min(len(values) - 1, len(STUDENT_95)) - 1]
     return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def relative_spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
+    """The standard deviation of repetitions as a share of their mean, over groups that vary alike, and its degrees of
+    freedom: three repetitions of one thing say little about how much they vary, those of five things more."""
+    squares, freedom = 0.0, 0
+    for values in groups:
+        mean = statistics.fmean(values)
+        if len(values) > 1 and mean:
+            squares += math.fsum((value / mean - 1) ** 2 for value in values)
+            freedom += len(values) - 1
+    return (math.sqrt(squares / freedom) if freedom else math.inf), freedom
+
+
+def prediction(spread: float, freedom: int, count: int) -> float:
+    """Half the width, as a share of the mean of `count` repetitions, of the 95 % interval in which one more lies."""
+    if freedom == 0:
+        return math.inf
+    return STUDENT_95[min(freedom, len(STUDENT_95)) - 1] * spread * math.sqrt(1 + 1 / count)

@@ -14,6 +14,7 @@ from causeway.evaluate.evaluation import Evaluation, Extent
 EXPERIMENTS: Final = {
     "aaa": "what causal order costs against the number of servers (AAA, section 6)",
     "gemom": "what placement by risk gains over round robin, and mirrors after failures (GEMOM, section IV)",
+    "pbm": "delay and traffic of messages over a ring of brokers and over MSMQ (PBM, section 4)",
     "qpidr": "what monitoring and recovering brokers costs, and how long it takes (OIGY/QpidR, section 5)",
     "internet": "hops, tables and upkeep of rings of up to a million brokers, by a model that is checked first",
 }

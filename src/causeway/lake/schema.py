@@ -49,7 +49,9 @@ EVENTS: Final = (
     Column("causal", "bool", "whether it was sent in causal order"),
     Column("topic", "string", "that it was published on; empty when it was sent to a mailbox"),
     Column("mailbox", "string", "where this happened: the mailbox, item or subscription; empty where it is none"),
-    Column("seat", "string", "seat that passed it on, in causal order; empty otherwise"),
+    Column(
+        "seat", "string", "in causal order, the seat that it is at or on its way to, or that handed it to the mailbox"
+    ),
     Column("peer", "string", "the other side: owner of what was copied, next broker, reader; or empty"),
     Column("epoch", "int64", "of the replica group, for what is stored or copied; 0 otherwise"),
     Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
@@ -61,14 +63,14 @@ EVENTS: Final = (
 TELEMETRY: Final = (
     *_WRITER,
     Column("second", "int64", "seconds since 1970 by the writer's clock"),
-    Column("name", "string", "topic; or mailbox, where nothing is published"),
+    Column("name", "string", "topic (then `item` is not empty); or mailbox, subscriptions included"),
     Column("item", "string", "that the topic belongs to; empty for a mailbox"),
     Column("service", "int32", "`types.ServiceClass`"),
     Column("messages_in", "int64", "taken in this second"),
     Column("bytes_in", "int64", "their bodies"),
     Column("messages_out", "int64", "handed to readers and subscriptions"),
     Column("bytes_out", "int64", "their bodies"),
-    Column("depth", "int64", "messages that waited at the end of the second"),
+    Column("depth", "int64", "messages that waited at the end of the second, of those that the writer saw arrive"),
 )
 """One row per name, class and second in which anything happened, by the broker that owns it."""
 
@@ -77,9 +79,7 @@ LATENCY: Final = (
     Column("second", "int64", "seconds since 1970 by the writer's clock"),
     Column("name", "string", "topic; or mailbox, where nothing is published"),
     Column("service", "int32", "`types.ServiceClass`"),
-    Column(
-        "hop", "string", "brokers: `stored`, `delivered`, `settled`, `held`; applications: `acknowledged`, `received`"
-    ),
+    Column("hop", "string", "what they took long for: see docs/lake.md"),
     Column("buckets", "list<int32>", "numbers of buckets (`lake.sketch`), ascending"),
     Column("counts", "list<int64>", "messages in each of them"),
 )

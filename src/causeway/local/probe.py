@@ -28,13 +28,16 @@ from causeway.core.messages import (
     Located,
     Message,
     Ping,
+    PolicyTaken,
     Pong,
+    ProposePolicy,
     StatusReply,
     StatusRequest,
     StoryReply,
     StoryRequest,
     Welcome,
 )
+from causeway.core.placing import PlannedItems
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
 from causeway.trace import TraceRecord
 from causeway.types import Duration, Peer
@@ -124,15 +127,23 @@ class Probe:
             raise Refused(_known(joined.code), joined.detail)
         return joined.domains
 
+    async def propose(self, domain: str, plan: PlannedItems) -> int:
+        """Let the broker, which must be the landmark of a domain, take a policy for its items; the policy's version."""
+        taken, _body = await self._ask(ProposePolicy(1, domain), PolicyTaken, msgspec.msgpack.encode(plan))
+        assert isinstance(taken, PolicyTaken)
+        if taken.code:
+            raise Refused(_known(taken.code), taken.detail)
+        return taken.version
+
     async def _close(self) -> None:
         self._writer.close()
         with contextlib.suppress(OSError):
             await self._writer.wait_closed()
 
-    async def _ask(self, request: Message, wanted: type[Message]) -> tuple[Message, bytes]:
+    async def _ask(self, request: Message, wanted: type[Message], body: bytes = b"") -> tuple[Message, bytes]:
         try:
             async with asyncio.timeout(self._seconds_max):
-                self._writer.write(encode_frame(request))
+                self._writer.write(encode_frame(request, body))
                 while True:
                     head, body = await self._next()
                     if isinstance(head, wanted):

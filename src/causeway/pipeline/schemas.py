@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import types as t
 
-from causeway.lake.schema import Column
+from causeway.lake.schema import PARTITIONS, Column
 
 _TYPES: Final[dict[str, t.DataType]] = {
     "int32": t.IntegerType(),
@@ -22,3 +22,11 @@ _TYPES: Final[dict[str, t.DataType]] = {
 def spark_schema(columns: Iterable[Column]) -> t.StructType:
     """A table of the lake, as Spark is told to read it. Files cannot promise that nothing is null, so nothing does."""
     return t.StructType([t.StructField(column.name, _TYPES[column.type]) for column in columns])
+
+
+def lake_schema(columns: Iterable[Column]) -> t.StructType:
+    """The same with the columns that are folders of the lake."""
+    table = spark_schema(columns)
+    for name in PARTITIONS:
+        table = table.add(name, t.StringType())
+    return table

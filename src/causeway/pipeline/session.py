@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from causeway.errors import ConfigError
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTER_USUAL: Final = "local[*]"
+
+_LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
+"""Before the session could say so itself, Java has printed half a page."""
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -53,9 +59,30 @@ def open_session(
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if SparkSession.getActiveSession() is None:
-        flags = f" --driver-memory {driver_memory}" if driver_memory else ""
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"--conf spark.log.level=ERROR{flags} pyspark-shell"
+        options = [
+            "--conf",
+            "spark.log.level=ERROR",
+            "--driver-java-options",
+            f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
+        ]
+        options += ["--driver-memory", driver_memory] if driver_memory else []
+        os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*options, "pyspark-shell"])
     builder = SparkSession.builder.appName(f"causeway {name}").master(master or MASTER_USUAL)
     for key, value in {**_SETTINGS, **(settings or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+@contextmanager
+def session_for(name: str, *, master: str | None = None, driver_memory: str | None = None) -> Iterator[SparkSession]:
+    """A session for as long as a command takes; one that this process had before goes on afterwards."""
+    check_spark()
+    from pyspark.sql import SparkSession
+
+    had = SparkSession.getActiveSession() is not None
+    session = open_session(name, master=master, driver_memory=driver_memory)
+    try:
+        yield session
+    finally:
+        if not had:
+            session.stop()

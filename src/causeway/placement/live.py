@@ -14,6 +14,7 @@ Must not know: who measures, who carries a plan out.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -22,7 +23,7 @@ import numpy as np
 from causeway.core.placing import NOBODY, FailureCase, ItemPlace, PlannedItems, PlanRequest, Spared
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Floats, Ints
-from causeway.placement.cases import build_cases
+from causeway.placement.cases import CaseBase, build_cases
 from causeway.placement.easing import ease_failures
 from causeway.placement.instance import BrokerCapacity, Instance
 from causeway.placement.limits import CAPACITY_NOMINAL
@@ -40,6 +41,9 @@ CLEARLY: Final = 0.9
 be, or everything would move for an accident of the last windows."""
 PER_MILLION: Final = 1_000_000
 
+CaseBuilder = Callable[[Instance, PlacementPolicy], CaseBase]
+"""What to do in every state with one or two failures."""
+
 
 def plan_live(request: PlanRequest) -> PlannedItems:
     """The placement to aim at, and what to do in every state with one or two failures."""
@@ -55,12 +59,16 @@ def plan_live(request: PlanRequest) -> PlannedItems:
             feasible=True,
             risks=(0,) * len(request.brokers),
         )
-    instance = instance_of(request)
+    return planned(request, instance_of(request))
+
+
+def planned(request: PlanRequest, instance: Instance, build: CaseBuilder = build_cases) -> PlannedItems:
+    """The same from a model that somebody else has estimated: `request` says what is placed where at present."""
     present = np.array(request.owners, dtype=np.int64), np.array(request.mirrors, dtype=np.int64)
     policy = _policy(instance, present_of(request, instance), request.seed)
     owner, mirror = numbers_of(instance, policy)
     owners, mirrors = tuple(owner.tolist()), tuple(mirror.tolist())
-    base = build_cases(instance, policy)
+    base = build(instance, policy)
     risks = Loads(instance, owner).risks()
     return PlannedItems(
         items=request.items,
@@ -84,8 +92,13 @@ def plan_live(request: PlanRequest) -> PlannedItems:
 
 def instance_of(request: PlanRequest) -> Instance:
     """What is to be solved: the peak of what was measured, and capacities for those that nobody knows."""
+    return instance_with(request, _model(request))
+
+
+def instance_with(request: PlanRequest, model: LoadModel) -> Instance:
+    """The same with a model of what `request` places."""
     threshold = request.threshold / 1000
-    return Instance(_model(request), _capacities(request), threshold=threshold, mirrors=len(request.brokers) > 1)
+    return Instance(model, _capacities(request), threshold=threshold, mirrors=len(request.brokers) > 1)
 
 
 def present_of(request: PlanRequest, instance: Instance) -> PlacementPolicy:
@@ -117,7 +130,11 @@ def _model(request: PlanRequest) -> LoadModel:
     peak = peak_samples(rows)
     if len(peak) < 2:
         peak = np.repeat(peak, 2, axis=0)
-    found = from_samples(peak, request.items)
+    return at_least(from_samples(peak, request.items))
+
+
+def at_least(found: LoadModel) -> LoadModel:
+    """The model with the rates and variances that even an idle item has."""
     means = np.maximum(found.means, RATE_LEAST)
     missing = np.maximum(means - np.diag(found.covariance), 0.0)
     return LoadModel(found.topics, means, found.covariance + np.diag(missing), found.samples)

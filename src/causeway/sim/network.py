@@ -111,6 +111,8 @@ class Network:
         self.frames = 0
         self.meter: Callable[[Process, Process, Message, int], None] | None = None
         """Told of every frame that is put on a connection: sender, receiver, head, bytes on the wire."""
+        self.distance: Callable[[Process, Process], Duration] | None = None
+        """How long frames travel from one process to another; without it every pair draws from the weather."""
         self._lines = Lines()
         self.describer = Describer()
         self.world: World
@@ -372,7 +374,7 @@ class Network:
 
     def _latency(self, source: Process, target: Process) -> Duration:
         pair = (source.index, target.index)
-        base = self._base.get(pair)
+        base = self._base.get(pair) if self.distance is None else self.distance(source, target)
         if base is None:
             most = self.weather.latency
             base = most // 4 + int(self.rng.random() * (most - most // 4))

@@ -9,18 +9,24 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
+from causeway.config import BrokerConfig
 from causeway.core.mail.deadletters import dead_letter_name
 from causeway.core.messages import Deliver, Message, Settle
 from causeway.core.node import Node
+from causeway.lake.opening import require_pyarrow
 from causeway.sim.application import Application, MakeSession
 from causeway.sim.checkers.base import Wrong
 from causeway.sim.checkers.convergence import Convergence
 from causeway.sim.checkers.owner import SingleOwner
 from causeway.sim.checkers.panel import Panel
-from causeway.sim.cluster import Broker, Cluster, MakeBroker
+from causeway.sim.cluster import Broker, BrokerMachine, Cluster, MakeBroker
 from causeway.sim.disk import Disk, RottingStore
 from causeway.sim.faults import Options, stream
 from causeway.sim.held import Held
@@ -32,7 +38,10 @@ from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.catalogue import CATALOGUE
 from causeway.sim.world import Process, ProductCrash, World
 from causeway.store.memory import MemoryStore
-from causeway.types import MILLISECOND, SECOND, Instant
+from causeway.types import MILLISECOND, SECOND, Instant, Peer
+
+if TYPE_CHECKING:
+    from causeway.sim.lake import SimLake
 
 STEP = 100 * MILLISECOND
 """How often the run looks whether somebody has left and whether everything has converged."""
@@ -55,6 +64,7 @@ class SimRun:
         make_session: MakeSession = Session,
         log: Callable[[str], None] | None = None,
         tick: Callable[[Instant], None] | None = None,
+        lake: Path | None = None,
     ) -> None:
         self.options = options
         self._tick = tick
@@ -63,7 +73,9 @@ class SimRun:
         network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
         self.world = World(Journal(log), network)
         self.panel = Panel(lambda: self.world.now)
-        self.cluster = Cluster(self.world, options, make_broker)
+        self.cluster = Cluster(self.world, options, make_broker if lake is None else _traced(make_broker))
+        self._lake = None if lake is None else self._open_lake(lake)
+        """Gets what brokers and applications do."""
         self.nemesis = Nemesis(self.world, self.cluster, options)
         self.convergence = Convergence(self.cluster, options)
         self.nemesis.whole = self.convergence.groups_whole
@@ -76,6 +88,12 @@ class SimRun:
         for kind in (*SingleOwner.kinds, Deliver):
             self.world.watch(kind, self._watch)
         self.world.watch(Settle, self._watch_settle)
+
+    def _open_lake(self, lake: Path) -> SimLake:
+        require_pyarrow(lake)
+        from causeway.sim.lake import SimLake
+
+        return SimLake(lake, self.world, lambda name: next(iter(self.cluster.seating.get(name, ())), ""))
 
     # The phases ------------------------------------------------------------------------------------------------
     def run(self) -> SimVerdict:
@@ -99,6 +117,8 @@ class SimRun:
         except Exception as error:
             # Raised outside `handle`: by the session in an application's hands, or by the simulator itself.
             ending, evidence = Ending.CRASH, "".join(traceback.format_exception(error))
+        if self._lake is not None:
+            self._lake.close()
         return self._verdict(ending, evidence)
 
     def pending(self) -> str | None:
@@ -196,13 +216,25 @@ class SimRun:
         """A new application, not started; with `keep` its session remembers over restarts."""
         process = self.world.process(name)
         process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
-        application = Application(process, self.panel, self.make_session)
+        application = Application(process, self.panel, self._session_maker(process))
         self.applications[name] = application
         self.nemesis.clients.append(process)
         if keep:
             rng = stream(self.options.seed, f"store/{name}")
             self._stores[name] = RottingStore(MemoryStore(lambda: rng.getrandbits(62) + 1))
         return application
+
+    def _session_maker(self, process: Process) -> MakeSession:
+        lake, make = self._lake, self.make_session
+        if lake is None:
+            return make
+
+        def traced(config: SessionConfig, incarnation: int, rng: random.Random) -> Session:
+            session = make(config, incarnation, rng)
+            lake.follow(session, process)
+            return session
+
+        return traced
 
     def launch(self, application: Application) -> None:
         """Begin its first or next life."""
@@ -272,3 +304,12 @@ class SimRun:
 
     def _watch(self, sender: Process, receiver: Process, head: Message) -> None:
         self.panel.frame(sender.name, receiver.name, head, brokers=sender.broker and receiver.broker)
+
+
+def _traced(make_broker: MakeBroker) -> MakeBroker:
+    """Brokers that know that somebody writes a lake, and record more; they do nothing else differently."""
+
+    def make(config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random) -> BrokerMachine:
+        return make_broker(msgspec.structs.replace(config, lake="simulated"), me, incarnation, rng)
+
+    return make

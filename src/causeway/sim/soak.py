@@ -15,7 +15,7 @@ from types import FrameType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from causeway.sim.faults import options_swarm
+from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import Ending, SimVerdict
 
@@ -29,14 +29,19 @@ class TookTooLong(Exception):
 
 def run_seed(seed: int, seconds_max: int = REAL_SECONDS_MAX) -> SimVerdict:
     """One seed of the swarm, ended after `seconds_max` of real time as a crash."""
+    return run_bounded(options_swarm(seed), seconds_max)
+
+
+def run_bounded(options: Options, seconds_max: int = REAL_SECONDS_MAX) -> SimVerdict:
+    """One run, ended after `seconds_max` of real time as a crash."""
 
     def interrupt(signum: int, frame: FrameType | None) -> None:
-        raise TookTooLong(f"seed {seed} computed for more than {seconds_max} s")
+        raise TookTooLong(f"seed {options.seed} computed for more than {seconds_max} s")
 
     before = signal.signal(signal.SIGALRM, interrupt)
     signal.alarm(seconds_max)
     try:
-        return SimRun(options_swarm(seed)).run()
+        return SimRun(options).run()
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from causeway.core.effects import Effects, Load, Persist, PlanItems
@@ -263,6 +263,7 @@ class Process:
 
     def _release(self, durable: list[Persist], events: list[DriverEvent]) -> None:
         for persist in durable:
+            self._record(persist.traces)
             if persist.then:
                 self.world.network.send(self, persist.then)
             if persist.token:
@@ -270,6 +271,7 @@ class Process:
 
     def _perform(self, effects: Effects) -> None:
         network = self.world.network
+        self._record(effects.traces)
         if effects.persists or effects.loads:
             assert self.disk is not None, f"{self.name} has no storage"
             self._note_storage(effects.persists)
@@ -286,8 +288,10 @@ class Process:
             self._inbox = [event for event in self._inbox if getattr(event, "conn", None) != close.conn]
         for plan in effects.plans:
             self.world.at(self.world.now + PLANNING, self._plan, self.life, plan)
-        if effects.traces and self.world.on_trace is not None:
-            for record in effects.traces:
+
+    def _record(self, traces: Sequence[TraceRecord]) -> None:
+        if traces and self.world.on_trace is not None:
+            for record in traces:
                 self.world.on_trace(record)
 
     def _plan(self, life: int, plan: PlanItems) -> None:

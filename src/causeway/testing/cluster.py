@@ -74,6 +74,7 @@ class LocalCluster:
         durability: "memory" (fast) or "disk" (acknowledged messages survive SIGKILL of every broker).
         copies: K, brokers that hold a mailbox.
         data: a directory to keep, whose cluster is resumed; None for a temporary one that `stop` removes.
+        lake: a folder of a trace lake that the brokers write (docs/lake.md); None for none.
         domains: where brokers are seated, for messages in causal order: one domain for all, or for each broker one or
             several, for example ["west", ["west", "east"], "east"], whose second broker joins the two; None for none.
     """
@@ -87,6 +88,7 @@ class LocalCluster:
         copies: int = 3,
         data: str | Path | None = None,
         domains: str | Sequence[str | Sequence[str]] | None = MAIN,
+        lake: str | Path | None = None,
     ) -> None:
         found = None if data is None else runfile.load(Path(data))
         run = plan(
@@ -96,6 +98,7 @@ class LocalCluster:
             durability=durability,
             copies=copies,
             prefix=_PREFIX,
+            settings=None if lake is None else {"lake": str(Path(lake).absolute())},
             seating=_seating(found, brokers, domains),
         )
         self._temporary = data is None

@@ -106,8 +106,8 @@ def test_full_run_goes_on_where_it_was_and_fresh_forgets(
     monkeypatch.setattr(aaa, "measure", measured_already)
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == first
-    assert main([*command, "--fresh", "--json"]) == 1
-    assert "measured again" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="measured again"):
+        main([*command, "--fresh", "--json"])
 
 
 def measured_already(case: CostCase) -> SeatCost:

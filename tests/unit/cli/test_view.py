@@ -74,6 +74,15 @@ def test_view_is_healthy_only_when_all_are_active_and_all_is_served() -> None:
     assert not merge([active, joining], [served]).healthy
 
 
+@pytest.mark.parametrize(("said", "healthy"), [({}, True), ({"blocked": "2 of 3"}, False), ({"lost": ["box"]}, False)])
+def test_view_is_healthy_only_when_landmarks_can_decide_and_miss_nothing(
+    said: dict[str, object], *, healthy: bool
+) -> None:
+    domain = {"domain": "d", "term": 1, "version": 1, "failed": [], "lost": [], "blocked": None, **said}
+    served = _report("a", groups=[_group("a", 1, serving=True)]) | {"agents": [domain]}
+    assert merge([broker_line(_report("a"), address="h:1")], [served]).healthy is healthy
+
+
 def test_brokers_of_two_clusters_are_no_healthy_cluster_and_both_are_named() -> None:
     one, same, two = (
         broker_line(_report(name) | {"cluster": cluster}, address=f"{name}:1")

@@ -6,7 +6,15 @@ import math
 
 import pytest
 
-from causeway.evaluate.fits import confidence, least_squares, logarithm_fit, power_between, power_fit
+from causeway.evaluate.fits import (
+    confidence,
+    least_squares,
+    logarithm_fit,
+    power_between,
+    power_fit,
+    prediction,
+    relative_spread,
+)
 
 SIZES = [10, 30, 100, 300]
 
@@ -39,3 +47,15 @@ def test_interval_is_students_and_infinite_for_one_value() -> None:
     assert mean == 2
     assert width == pytest.approx(4.303 / math.sqrt(3))
     assert confidence([5.0]) == (5.0, math.inf)
+
+
+def test_spread_is_pooled_over_what_varies_alike_whatever_its_size() -> None:
+    spread, freedom = relative_spread([[9.0, 11.0], [90.0, 110.0], [5.0]])
+    assert freedom == 2
+    assert spread == pytest.approx(math.sqrt(0.04 / 2))
+
+
+def test_one_more_repetition_is_less_certain_than_the_mean() -> None:
+    assert prediction(0.1, 2, 3) == pytest.approx(4.303 * 0.1 * math.sqrt(4 / 3))
+    assert prediction(0.1, 50, 3) < prediction(0.1, 2, 3)
+    assert math.isinf(prediction(*relative_spread([[1.0]]), 1))

@@ -39,7 +39,8 @@ def test_committed_report_is_what_placement_does_now(committed: dict[str, Any]) 
     """Otherwise: causeway evaluate gemom --quick --seed 0 --out docs/evaluation/gemom."""
     (trial, *_) = measure(TrialCase(0.6, USE, 3)).placements
     recorded = row_of(committed["placement_trials"], correlation=0.6, seed=3, placement=trial.placement)
-    assert recorded == pytest.approx(msgspec.structs.asdict(trial), rel=1e-6)
+    numbers = {name: value for name, value in msgspec.structs.asdict(trial).items() if name != "placement"}
+    assert {name: recorded[name] for name in numbers} == pytest.approx(numbers, rel=1e-6)
 
 
 def test_another_seed_gives_numbers_inside_the_stated_range(committed: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ Owns: opening and closing. Sending is in `sending`, receiving in `receiving`, as
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import Any
 from causeway.client._async.base import wait_of
 from causeway.client._async.consumer import Message
 from causeway.client._async.looking import BusLooking
+from causeway.client._async.reading import BusReading
 from causeway.client._async.receipt import Receipt
-from causeway.client._async.receiving import BusReceiving
 from causeway.client._async.sending import BusSending
 from causeway.client._async.transaction import Transaction
 from causeway.client.aio import LoopEngine
@@ -29,6 +30,9 @@ from causeway.errors import ConfigError, DeadlineExceeded, LocalProtocolError
 from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
 from causeway.topics import Naming
 from causeway.wire.headers import Headers
+
+LAKE_VARIABLE = "CAUSEWAY_LAKE"
+"""Names the lake of applications that do not: any program can be traced without a change."""
 
 END_SECONDS_MAX = 1.0
 """How long `aclose` waits for the mailboxes of its life to end; their brokers end them later by themselves."""
@@ -45,6 +49,8 @@ def connect(
     window_bytes: int = 16 * MIB,
     naming: str | Iterable[str] = (),
     roam: bool = True,
+    lake: str | Path | None = None,
+    life: int | None = None,
 ) -> Bus:
     """A bus for `async with`.
 
@@ -57,6 +63,10 @@ def connect(
         connect_timeout: seconds until a broker must have answered.
         window_messages, window_bytes: bounds of what may be sent and unacknowledged.
         roam: move to another broker when that is clearly better; what survives failures does not depend on it.
+        lake: folder of a trace lake, for the data pipeline: what this application sends, receives and acknowledges is
+            written there (docs/lake.md). None: what the environment variable CAUSEWAY_LAKE says, usually nothing.
+        life: for who repeats exactly what it sent: two buses of one name and life send the same messages, in the same
+            order to each destination, and brokers take the second of each for what it is. Without, each is its own.
         naming: templates of topics such as `roads/{road}/{kind}`, for who writes them as tags: `road=a1, kind=speed`.
     """
     if not isinstance(name, str):
@@ -69,6 +79,8 @@ def connect(
         window_bytes=window_bytes,
         keep=state is not None,
         roam=roam,
+        lake=str(os.environ.get(LAKE_VARIABLE, "") if lake is None else lake),
+        life=life or 0,
     ).check()
     duration_of("connect_timeout", connect_timeout)
     templates = [naming] if isinstance(naming, str) else list(naming)
@@ -78,7 +90,7 @@ def connect(
     return Bus(config, None if state is None else Path(state), connect_timeout, Naming(templates))
 
 
-class Bus(BusSending, BusReceiving, BusLooking):
+class Bus(BusSending, BusReading, BusLooking):
     """One application's connection to the cluster; survives the loss of brokers by itself."""
 
     def __init__(self, config: SessionConfig, state: Path | None, connect_timeout: float, naming: Naming) -> None:

@@ -48,6 +48,11 @@ class Subscription(TopicsConsumer):
         assert interest is not None
         return interest.pattern
 
+    @property
+    def history(self) -> str:
+        """The mailbox that keeps what is older; known once it is ready, if it begins in the past."""
+        return self._reader.history
+
     def replay(self, replay: Replay) -> None:
         """Begin with what a history kept."""
         self._replay = replay

@@ -16,12 +16,23 @@ from causeway.core.agents.agent import Agent
 from causeway.core.agents.faults import agent_fault, plan_fault
 from causeway.core.agents.landmark import Landmark
 from causeway.core.agents.lookout import Lookout
+from causeway.core.agents.proposals import Asker
 from causeway.core.deadlines import Alarm
 from causeway.core.events import Measured, MembershipChanged, OwnershipGained, OwnershipLost, PeerMessage, Planned
 from causeway.core.machine import Turn
-from causeway.core.messages import AgentCard, Config, DomainDirectory, ItemPolicy, Measure, ToLandmark
+from causeway.core.messages import (
+    AgentCard,
+    Config,
+    DomainDirectory,
+    ItemPolicy,
+    Measure,
+    PolicyTaken,
+    ProposePolicy,
+    ToLandmark,
+)
 from causeway.core.placing import PlannedItems
 from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
+from causeway.errors import Code
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
 from causeway.topics import is_ordinary_item
@@ -113,6 +124,22 @@ class BrokerAgents:
         if landmark.policy is not None:
             self._learn_policy(turn, landmark.domain, *landmark.policy)
 
+    def propose(self, turn: Turn, conn: int, head: ProposePolicy, body: bytes) -> None:
+        """A client proposes places for the items of a domain; only its landmark can take them."""
+        fault = agent_fault(head)
+        landmark = None if fault else self._landmarks.get(key_of(agents_name(head.domain)))
+        if landmark is None:
+            detail = fault or f"domain={head.domain!r}: its landmark is another broker; `causeway status` names it"
+            code = Code.BAD_FIELD if fault else Code.NOT_OWNER
+            turn.send(conn, PolicyTaken(head.token, "" if fault else head.domain, 0, code, detail))
+            return
+        try:
+            plan = _plan_decoder.decode(body)
+        except msgspec.MsgspecError as error:
+            turn.send(conn, PolicyTaken(head.token, head.domain, 0, Code.BAD_FRAME, f"body: is no policy ({error})"))
+            return
+        landmark.on_proposed(turn, plan, Asker(conn, head.token))
+
     # Messages --------------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: ToLandmark) -> bool:
         """A message for a landmark; False when it must wait until we may write."""
@@ -181,7 +208,7 @@ class BrokerAgents:
     def on_lost(self, turn: Turn, event: OwnershipLost) -> None:
         """We own a group no longer."""
         for agent in self._agents.values():
-            agent.told.lost(event.group, event.config)
+            agent.told.lost(event.group, event.config, stays=agent.card_of(event.config.owner) is not None)
             agent.on_holdings(turn)
         self._lookout.forget(turn, event.config.name)
 

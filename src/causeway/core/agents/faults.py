@@ -11,12 +11,14 @@ from causeway.core.messages import (
     Bottlenecks,
     Distances,
     DomainDirectory,
+    Holding,
     Holdings,
     ItemPolicy,
     ItemRates,
     LinkReport,
     Measure,
     Message,
+    ProposePolicy,
     SeatHolder,
 )
 from causeway.core.messages.soundness import Rules, fault_by, peer_fault
@@ -66,6 +68,20 @@ def holder_fault(seat: SeatHolder) -> str | None:
     except ConfigError as error:
         return str(error)
     return _broker_fault("holder", seat.holder) or _number_fault("since", seat.since, 0, ID_MAX)
+
+
+def holding_fault(held: Holding) -> str | None:
+    """Of who holds a group."""
+    try:
+        check_name("groups.name", held.name)
+    except ConfigError as error:
+        return str(error)
+    return (
+        _broker_fault("groups.group", held.group)
+        or _number_fault("groups.epoch", held.epoch, 0, EPOCH_MAX)
+        or _count_fault("groups.members", held.members, GROUP_MEMBERS_MAX)
+        or next(filter(None, (_broker_fault("groups.members", m) for m in (held.owner, *held.members))), None)
+    )
 
 
 def plan_fault(plan: PlannedItems) -> str | None:
@@ -141,6 +157,11 @@ def _policy(head: ItemPolicy) -> str | None:
     )
 
 
+def _proposal(head: ProposePolicy) -> str | None:
+    check_domain("domain", head.domain)
+    return None
+
+
 def _directory(head: DomainDirectory) -> str | None:
     check_domain("domain", head.domain)
     fault = (
@@ -166,19 +187,7 @@ def _holdings(head: Holdings) -> str | None:
         or _number_fault("term", head.term, 0, EPOCH_MAX)
         or _count_fault("groups", head.groups, HOLDINGS_AT_ONCE_MAX)
     )
-    if fault is not None:
-        return fault
-    for held in head.groups:
-        check_name("groups.name", held.name)
-        fault = (
-            _broker_fault("groups.group", held.group)
-            or _number_fault("groups.epoch", held.epoch, 0, EPOCH_MAX)
-            or _count_fault("groups.members", held.members, GROUP_MEMBERS_MAX)
-            or next(filter(None, (_broker_fault("groups.members", m) for m in (held.owner, *held.members))), None)
-        )
-        if fault is not None:
-            return fault
-    return None
+    return fault or next(filter(None, map(holding_fault, head.groups)), None)
 
 
 def _measure(head: Measure) -> str | None:
@@ -221,5 +230,6 @@ _RULES: Rules = {
     Distances: _distances,
     ItemRates: _rates,
     ItemPolicy: _policy,
+    ProposePolicy: _proposal,
     Bottlenecks: _bottlenecks,
 }

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from itertools import islice
 
 from causeway.core.messages import Config, Holding, Holdings
@@ -25,16 +25,15 @@ class HoldingsTold:
 
     def owned(self, group: Key, config: Config) -> None:
         """We own a group, in this configuration."""
-        members = tuple(member.peer.id for member in config.members)
-        held = Holding(group, config.name, config.epoch, config.owner, members)
-        self._owned[group] = self._news[group] = held
+        self._owned[group] = self._news[group] = _holding(group, config)
 
-    def lost(self, group: Key, config: Config) -> None:
-        """We own it no longer; that it has ended only we can say."""
+    def lost(self, group: Key, config: Config, *, stays: bool) -> None:
+        """We own it no longer. Its new owner tells the landmark if it `stays` in the domain; that it has ended, or went
+        elsewhere, only we can say."""
         self._owned.pop(group, None)
         self._news.pop(group, None)
-        if not config.members:
-            self._news[group] = Holding(group, config.name, config.epoch, config.owner, ())
+        if not config.members or not stays:
+            self._news[group] = _holding(group, config)
 
     def repeat(self) -> None:
         """A new landmark knows nothing of them."""
@@ -51,11 +50,21 @@ class HoldingsTold:
         return [Holdings(domain, self._me, term, tuple(part)) for part in parts]
 
 
+def _holding(group: Key, config: Config) -> Holding:
+    members = tuple(member.peer.id for member in config.members)
+    return Holding(group, config.name, config.epoch, config.owner, members)
+
+
 class HoldingsKnown:
-    """All groups that agents of a domain own."""
+    """All groups that agents of a domain own: as the last landmark wrote them down, and as their owners report."""
 
     def __init__(self) -> None:
         self._all: dict[Key, Holding] = {}
+        self._unwritten: dict[Key, Holding] = {}
+
+    def start(self, written: dict[Key, Holding]) -> None:
+        """Go on with what the last landmark knew."""
+        self._all = dict(islice(written.items(), HOLDINGS_MAX))
 
     @property
     def count(self) -> int:
@@ -65,21 +74,27 @@ class HoldingsKnown:
         """Later epochs count."""
         for held in head.groups:
             known = self._all.get(held.group)
-            if known is not None and known.epoch > held.epoch:
+            if known == held or (known is not None and known.epoch > held.epoch):
                 continue
+            if known is None and (not held.members or len(self._all) >= HOLDINGS_MAX):
+                continue
+            self._all[held.group] = self._unwritten[held.group] = held
             if not held.members:
-                self._all.pop(held.group, None)
-            elif known is not None or len(self._all) < HOLDINGS_MAX:
-                self._all[held.group] = held
+                del self._all[held.group]
+
+    @property
+    def has_unwritten(self) -> bool:
+        return bool(self._unwritten)
+
+    def take_unwritten(self, most: int) -> list[Holding]:
+        """What the next landmark would not know, the first of it."""
+        return [self._unwritten.pop(group) for group in list(islice(self._unwritten, most))]
 
     def items(self) -> list[Holding]:
         """Those that are items, by name."""
         return sorted((held for held in self._all.values() if is_ordinary_item(held.name)), key=lambda held: held.name)
 
-    def lost(self, failed: Iterable[BrokerId]) -> list[str]:
-        """Names of groups all of whose holders have failed: nobody has a copy before one of them is back."""
-        gone = dict.fromkeys(failed)
-        if not gone:
-            return []
-        found = (held.name for held in self._all.values() if all(member in gone for member in held.members))
+    def lost(self, is_gone: Callable[[BrokerId], bool]) -> list[str]:
+        """Names of groups all of whose holders are gone: nobody has a copy before one of them is back."""
+        found = (held.name for held in self._all.values() if all(map(is_gone, held.members)))
         return sorted(islice(found, STATUS_ENTRIES_MAX))

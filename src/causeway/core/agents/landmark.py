@@ -21,6 +21,7 @@ from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import Placer
+from causeway.core.agents.proposals import Asker, proposal_fault
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
@@ -37,18 +38,26 @@ from causeway.core.messages import (
     ItemRates,
     LinkReport,
     Measure,
+    PolicyTaken,
     SeatHolder,
     ToLandmark,
 )
 from causeway.core.placing import PlannedItems
 from causeway.core.ports import Groups, Links
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
+from causeway.errors import Code
 from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import SECOND, BrokerId, Duration, Instant, Key
 
 NOTABLE_PERCENT: Final = 10
 """By so much a measured figure must have changed to be written down again."""
+
+HELD_WRITTEN_AFTER: Final[Duration] = SECOND
+"""Groups that change within this time are written down together: every voter has them on its disk."""
+
+HELD_AT_ONCE_MAX: Final = 1024
+"""In one operation: with names of full length they are far from filling a frame."""
 
 
 class Landmark:
@@ -64,6 +73,8 @@ class Landmark:
         self.holdings = HoldingsKnown()
         self.bottlenecks = BottlenecksKnown()
         self.placer = Placer(config.rates_every)
+        self._held_due: Instant | None = None
+        """When the next landmark shall know of groups what we know."""
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
@@ -74,6 +85,8 @@ class Landmark:
         """Who should hold which item, as everybody may know, with its version."""
         self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
         """Operations on their way to the copies, and the directory and the policy that each makes."""
+        self._askers: dict[int, Asker] = {}
+        """Who proposed the policy of an operation."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -82,6 +95,7 @@ class Landmark:
         self.roll = rows.read(event.rows)
         self._pending.clear()
         self.told, self.policy = self._directory(), self._decided_policy()
+        self.holdings.start(self.roll.held)
         self.placer.start(turn.now)
         me = self._links.me
         for broker, card in self.roll.agents.items():
@@ -101,6 +115,9 @@ class Landmark:
             self._push(turn)
             if self.policy is not was:
                 self._to_all(turn, self._tell_policy)
+        asker = self._askers.pop(ticket, None)
+        if asker is not None:
+            self._answer(turn, asker)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
@@ -139,13 +156,14 @@ class Landmark:
             tuple(roll.seats.values()),
         )
 
-    def _write(self, turn: Turn, writes: list[Write]) -> None:
-        """One operation, and with it a new version of the directory."""
+    def _write(self, turn: Turn, writes: list[Write]) -> int:
+        """One operation, and with it a new version of the directory; its ticket."""
         position = self._groups.position(self._group)
         self.roll.version += 1
         writes.append(rows.version_row(self._group, position, self.roll.version))
         ticket = self._groups.append(turn, self._group, writes, 1)
         self._pending[ticket] = (self._directory(), self._decided_policy())
+        return ticket
 
     # What agents say -------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, head: ToLandmark) -> None:
@@ -162,6 +180,7 @@ class Landmark:
             case Holdings():
                 if head.term == self.term:
                     self.holdings.report(head)
+                    self._plan_held(turn)
             case ItemRates():
                 if head.by in self.roll.agents:
                     self.placer.report(head)
@@ -238,22 +257,55 @@ class Landmark:
         if not self._groups.serving(self._group):
             return  # no majority of the agents is with us: `resume` looks again
         self._fill_seats(turn)
+        self._write_held(turn)
         request = self.placer.look(turn.now, self.roll, self.holdings, self.failures.has_failed)
         if request is not None:
             turn.effects.plans.append(PlanItems(self._group, request))
 
+    def _plan_held(self, turn: Turn) -> None:
+        if self._held_due is None and self.holdings.has_unwritten:
+            self._held_due = turn.now + HELD_WRITTEN_AFTER
+
+    def _write_held(self, turn: Turn) -> None:
+        """Nobody is told: it is for whoever is landmark after us, and no part of the directory."""
+        if self._held_due is not None and turn.now >= self._held_due:
+            position = self._groups.position(self._group)
+            changed = self.holdings.take_unwritten(HELD_AT_ONCE_MAX)
+            self._groups.append(turn, self._group, [rows.held_row(self._group, position, one) for one in changed], 1)
+            self._held_due = None
+            self._plan_held(turn)
+
     def on_planned(self, turn: Turn, plan: PlannedItems) -> None:
         """The places of our items are computed: write them down if they are others."""
         self.placer.answered()
+        if self._groups.serving(self._group) and plan_fault(plan) is None and plan != self.roll.policy:
+            self._place(turn, plan)
+
+    def on_proposed(self, turn: Turn, plan: PlannedItems, asker: Asker) -> None:
+        """Somebody has computed the places of our items from more than we remember."""
+        if not self._groups.serving(self._group):
+            return self._answer(turn, asker, Code.UNAVAILABLE, "no majority of the agents is with the landmark")
+        fault = plan_fault(plan) or proposal_fault(plan, *self.placer.items(self.roll, self.holdings))
+        if fault is not None:
+            return self._answer(turn, asker, Code.BAD_FIELD, fault)
+        self.placer.adopted()
+        if plan == self.roll.policy:
+            return self._answer(turn, asker)
+        self._askers[self._place(turn, plan)] = asker
+        return None
+
+    def _answer(self, turn: Turn, asker: Asker, code: Code | None = None, detail: str = "") -> None:
+        version = self.policy[0] if self.policy is not None and code is None else 0
+        turn.send(asker.conn, PolicyTaken(asker.token, self.domain, version, int(code or 0), detail))
+
+    def _place(self, turn: Turn, plan: PlannedItems) -> int:
         roll = self.roll
-        if not self._groups.serving(self._group) or plan_fault(plan) is not None or plan == roll.policy:
-            return
         roll.policy, roll.policy_version = plan, roll.version + 1
         position = self._groups.position(self._group)
         self._tracer.note(
             turn, Step.PLACED, self._links.me.name, f"{len(plan.items)} items", number=roll.policy_version
         )
-        self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
+        return self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
 
     def _fill_seats(self, turn: Turn) -> None:
         """Give seats whose holders failed to spares, all at once."""
@@ -284,6 +336,10 @@ class Landmark:
     def _lives(self, broker: BrokerId) -> bool:
         return self._links.is_up(broker) and not self.failures.has_failed(broker)
 
+    def _is_gone(self, broker: BrokerId) -> bool:
+        """Copies may be with brokers of other domains: of them we know what our own links say."""
+        return self.failures.has_failed(broker) if broker in self.roll.agents else self._groups.suspects(broker)
+
     def _refresh(self, turn: Turn) -> None:
         """Only who worked with the failed brokers measures anew."""
         failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
@@ -309,8 +365,8 @@ class Landmark:
     def next_deadline(self) -> Instant | None:
         if not self._groups.serving(self._group):
             return None
-        look = self.failures.next_look()
-        return self.placer.due if look is None else min(look, self.placer.due)
+        looks = (self.failures.next_look(), self._held_due)
+        return min([self.placer.due, *(look for look in looks if look is not None)])
 
     def statistics(self, now: Instant) -> dict[str, object]:
         """What only the landmark knows."""
@@ -320,7 +376,7 @@ class Landmark:
             "failed": sorted(names[broker] for broker in failed if broker in names),
             "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
             "groups": self.holdings.count,
-            "lost": self.holdings.lost(failed),
+            "lost": self.holdings.lost(self._is_gone) if failed else [],
             "load": self.placer.statistics(self.roll, self.holdings),
             "bottlenecks": [
                 {

@@ -25,6 +25,10 @@ WINDOWS_BETWEEN: Final = 6
 PATIENCE_WINDOWS: Final = 12
 """So long a plan is waited for before it is asked for again: whoever computes it may have failed."""
 
+EMPTY_WINDOWS: Final = 6
+"""So long a seat stays empty before items are planned for those that are left: until then the cases of the present
+policy serve, and a spare or the broker itself may come."""
+
 NOTABLE_PERCENT: Final = 20
 """The load has changed when so much of it is elsewhere than it was, and a capacity when it differs by so much."""
 
@@ -39,6 +43,10 @@ class Placer:
         """When the present window ends."""
         self._wait = 0
         """Windows until the next plan may be asked for."""
+        self._adopted = False
+        """The present policy was computed elsewhere: what we measure next is what it was computed from."""
+        self._empty = 0
+        """Windows for which there has been an empty seat."""
         self._rates: dict[str, int] = {}
         self._capacities: dict[str, int] = {}
         """What the last plan was computed from: mean rates by item, capacities by seat."""
@@ -60,15 +68,18 @@ class Placer:
         self.due = now + self._every
         self.load.close_window()
         self._wait -= 1
-        if self._wait > 0 or len(self.load) < WINDOWS_MIN:
+        self._empty = self._empty + 1 if any(has_failed(seat.holder) for seat in roll.seats.values()) else 0
+        if self._wait > 0 or len(self.load) < WINDOWS_MIN or 0 < self._empty < EMPTY_WINDOWS:
             return None
-        if any(has_failed(seat.holder) for seat in roll.seats.values()):
-            return None  # the cases of the present policy are for this
-        request = self._request(roll, holdings)
+        request = self._request(roll, holdings, has_failed)
         if not request.items or not any(map(any, request.samples)):
             return None
         rates = dict(zip(request.items, self.load.means(request.items), strict=True))
         capacities = dict(zip(request.brokers, request.capacities, strict=True))
+        if self._adopted:
+            self._adopted = False
+            self._rates, self._capacities = rates, capacities
+            return None
         if (
             roll.policy is not None
             and (roll.policy.items, roll.policy.brokers) == (request.items, request.brokers)
@@ -84,9 +95,19 @@ class Placer:
         """The plan is there."""
         self._wait = WINDOWS_BETWEEN
 
+    def adopted(self) -> None:
+        """A policy came from elsewhere: it is kept until the load is not what it is now."""
+        self._adopted = True
+        self._wait = WINDOWS_BETWEEN
+
+    def items(self, roll: Roll, holdings: HoldingsKnown) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What there is to place, and on which seats."""
+        request = self._request(roll, holdings, lambda broker: False)
+        return request.items, request.brokers
+
     def statistics(self, roll: Roll, holdings: HoldingsKnown) -> dict[str, object]:
         """What a plan would be computed from now: `causeway plan placement` does."""
-        request = self._request(roll, holdings)
+        request = self._request(roll, holdings, lambda broker: False)
         names = {NOBODY: "", **dict(enumerate(request.brokers))}
         return {
             "brokers": dict(zip(request.brokers, request.capacities, strict=True)),
@@ -97,11 +118,11 @@ class Placer:
             "threshold": request.threshold / 1000,
         }
 
-    def _request(self, roll: Roll, holdings: HoldingsKnown) -> PlanRequest:
+    def _request(self, roll: Roll, holdings: HoldingsKnown, has_failed: Callable[[BrokerId], bool]) -> PlanRequest:
         holders = {
             seat.holder: seat.seat
             for seat in sorted(roll.seats.values(), key=lambda seat: seat.seat)
-            if seat.home and seat.holder in roll.agents
+            if seat.home and seat.holder in roll.agents and not has_failed(seat.holder)
         }
         seats = tuple(holders.values())
         held = [one for one in holdings.items() if one.owner in roll.agents]

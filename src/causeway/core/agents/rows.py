@@ -2,6 +2,7 @@
 
 b"g" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
 b"p" -> the policy for items, and the version of the directory that said so first
+b"h" + group -> Holding: so that a new landmark can name what was lost with the last one
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from causeway.core.agents.faults import card_fault, holder_fault, plan_fault
-from causeway.core.messages import AgentCard, SeatHolder
+from causeway.core.agents.faults import card_fault, holder_fault, holding_fault, plan_fault
+from causeway.core.messages import AgentCard, Holding, SeatHolder
 from causeway.core.placing import PlannedItems
 from causeway.limits import ID_MAX
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.types import BrokerId, Key
 
-_AGENT, _SEAT, _VERSION, _POLICY = b"g", b"s", b"v", b"p"
+_AGENT, _SEAT, _VERSION, _POLICY, _HELD = b"g", b"s", b"v", b"p", b"h"
 _encode = msgspec.msgpack.encode
 
 
@@ -33,6 +34,8 @@ class Roll:
     """Who should hold which item."""
     policy_version: int = 0
     """Version of the directory that said so first."""
+    held: dict[Key, Holding] = field(default_factory=dict)
+    """Who holds which group, as it was when it was last written."""
 
     def seat_of(self, broker: BrokerId) -> list[str]:
         """Seats that a broker holds."""
@@ -52,6 +55,10 @@ def read(rows: Iterable[Row]) -> Roll:
                 seat = msgspec.msgpack.decode(row.value, type=SeatHolder)
                 if holder_fault(seat) is None:
                     found.seats[seat.seat] = seat
+            elif row.key[:1] == _HELD:
+                held = msgspec.msgpack.decode(row.value, type=Holding)
+                if holding_fault(held) is None:
+                    found.held[held.group] = held
             elif row.key == _VERSION:
                 version = msgspec.msgpack.decode(row.value, type=int)
                 found.version = version if 0 <= version <= ID_MAX // 2 else 0
@@ -77,6 +84,12 @@ def agent_gone(group: Key, broker: BrokerId) -> Write:
 def seat_row(group: Key, position: int, seat: SeatHolder) -> Write:
     """Who holds a seat."""
     return Put(group, _SEAT + seat.seat.encode(), position, _encode(seat))
+
+
+def held_row(group: Key, position: int, held: Holding) -> Write:
+    """Who holds a group; nothing of one that has ended."""
+    key = _HELD + held.group
+    return Put(group, key, position, _encode(held)) if held.members else Delete(group, key)
 
 
 def policy_row(group: Key, position: int, version: int, plan: PlannedItems) -> Write:

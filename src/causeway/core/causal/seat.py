@@ -227,6 +227,7 @@ class Seat:
             ready = self.held.next_ready(domain, lambda s: clock.received(numbers.get(s, -1)) + 1, self.missing)
             if ready is None:
                 return
+            self._tracer.deposit(turn, Step.RELEASED, ready.head)
             self._let_through(turn, ready.head, ready.body, clock, ready.since)
 
     def _let_through(self, turn: Turn, head: Deposit, body: bytes, clock: MatrixClock, since: Instant) -> None:

@@ -19,7 +19,7 @@ from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
-from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry
+from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Group, Tenure, described, is_quorum, member_of, shortage, voters
 from causeway.core.groups.witnesses import Witnesses
@@ -72,23 +72,19 @@ class Groups:
         self._policy = Policy(self._r, self._election, self._replication, self._loading, self.directory)
         self._taking: dict[Key, list[Row]] = {}
 
-    # Port ------------------------------------------------------------------------------------------------------
+    # ports.Groups ----------------------------------------------------------------------------------------------
     def config(self, group: Key) -> Config | None:
-        """The latest configuration known here."""
         return self._r.config_of(group)
 
     def owned(self, group: Key) -> bool:
-        """Whether we own the group as far as we know (perhaps without being able to append)."""
         known = self._r.groups.get(group)
         return known is not None and known.tenure is not None and known.tenure.loaded
 
     def serving(self, group: Key) -> bool:
-        """Whether we own the group and may append now."""
         known = self._r.groups.get(group)
         return known is not None and self._replication.may_append(known)
 
     def position(self, group: Key) -> int:
-        """The sequence number the next operation takes."""
         return self._r.groups[group].position[1]
 
     def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
@@ -144,6 +140,10 @@ class Groups:
     def place_by(self, placed: Callable[[str], list[Peer] | None]) -> None:
         """Let a policy say who should hold groups of some names, the owner first."""
         self._r.placed = placed
+
+    def trace_copies(self, copied: TraceCopies) -> None:
+        """Let somebody who knows what rows mean write into the trace what is on our storage."""
+        self._r.copied = copied
 
     def wake(self, turn: Turn, group: Key) -> None:
         """Traffic for a group reached us as one of its members although its owner is another: is that one alive?"""

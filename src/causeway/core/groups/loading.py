@@ -203,7 +203,8 @@ class Loading:
         group = self._r.groups.get(key)
         name = group.config.name if group is not None else key.hex()
         note = f"row {row_key.hex()} failed its checksum on every copy"
-        turn.effects.traces.append(TraceRecord(turn.now, self._r.settings.name, Step.LOST, "", 0, name, 0, 0, 0, note))
+        what = (Step.LOST, "", 0, name, 0, 0, 0, note)
+        turn.effects.traces.append(TraceRecord(turn.now, self._r.settings.name, *what, mailbox=name))
 
     # Answering -------------------------------------------------------------------------------------------------
     def on_fetch(self, turn: Turn, peer: Peer, head: Fetch) -> None:

@@ -6,6 +6,8 @@ Stimuli: a group that something happened to (`consider`), time.
 
 from __future__ import annotations
 
+import enum
+
 from causeway.core.events import OwnershipResumed
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
@@ -19,6 +21,19 @@ from causeway.core.messages import Inquire
 
 AUDIT_EVERY = 25
 """Heartbeats between two questions of a member to its group's owner."""
+
+WITNESS_PATIENCE = 4
+"""So many times the patience of a migration, and up to twice that, a group goes on with fewer witnesses than it could.
+A broker is witness of many groups, on both ways of critical topics too: they shall not all stand still at once."""
+
+
+class Unlike(enum.Enum):
+    """What about a group is not as it is wanted."""
+
+    MEMBERS = enum.auto()
+    """Its members, or which of them owns it."""
+    WITNESSES = enum.auto()
+    """Some of them alone."""
 
 
 class Policy:
@@ -66,7 +81,7 @@ class Policy:
             if all(b in tenure.whole for b in group.config.incomplete):
                 self.propose(turn, group)
             return
-        if self._as_wanted(group):
+        if self._unlike(group) is None:
             r.deadlines.cancel(("migrate", group.key))
             if tenure.frozen and not group.meta.promised[0]:
                 tenure.frozen = False
@@ -74,25 +89,36 @@ class Policy:
         elif tenure.frozen:
             self.migrate(turn, group)
         else:
-            wait = r.settings.retry if r.leaving else r.settings.migrate_after
-            r.deadlines.set_if_unset(("migrate", group.key), turn.now + wait)
+            self._schedule_migration(turn, group)
         self._directory.report(turn, group)
 
-    def _as_wanted(self, group: Group) -> bool:
+    def _schedule_migration(self, turn: Turn, group: Group) -> None:
+        r = self._r
+        if r.leaving:
+            r.deadlines.set_if_unset(("migrate", group.key), turn.now + r.settings.retry)
+        elif self._unlike(group) is Unlike.WITNESSES:
+            wait = WITNESS_PATIENCE * r.settings.migrate_after
+            r.deadlines.set_if_unset(("migrate", group.key), turn.now + wait + r.rng.randrange(wait))
+        else:
+            r.deadlines.set_sooner(("migrate", group.key), turn.now + r.settings.migrate_after)
+
+    def _unlike(self, group: Group) -> Unlike | None:
+        """What is not as it is wanted, if anything."""
         wanted = self._r.wanted(group)
         placed = self._r.placed(group.config.name) is not None
         if not wanted or not (self._r.ring.active or self._r.leaving or placed):
-            return True
+            return None
         present = {m.peer.id for m in group.config.members}
         if present != {p.id for p in wanted} or (group.key != ROOT and group.config.owner != wanted[0].id):
-            return False
+            return Unlike.MEMBERS
         living = [m.peer.id for m in group.config.witnesses if self._r.is_eligible(m.peer)]
-        return len(living) >= len(witnesses_of(self._r, group.key, group.config.members, group.config, living))
+        could = witnesses_of(self._r, group.key, group.config.members, group.config, living)
+        return Unlike.WITNESSES if len(living) < len(could) else None
 
     def migrate(self, turn: Turn, group: Group) -> None:
         """The ring has wanted other members for long enough: bring newcomers in, then hand over."""
         tenure = group.tenure
-        if tenure is None or group.config.incomplete or self._as_wanted(group):
+        if tenure is None or group.config.incomplete or self._unlike(group) is None:
             return
         present = {m.peer.id for m in group.config.members}
         if all(p.id in present for p in self._r.wanted(group)):

@@ -21,13 +21,16 @@ from causeway.core.ports import Links, Ring
 from causeway.limits import GROUPS_LEARNED_MAX, GROUPS_LEFT_MAX
 from causeway.names import may_end
 from causeway.store.base import LOCAL, Delete, Write
-from causeway.types import KEY_BYTES, BrokerId, Key, Peer, key_of
+from causeway.trace import TraceRecord
+from causeway.types import KEY_BYTES, BrokerId, Instant, Key, Peer, key_of
 
 ROOT_NAME = "causeway/root"
 ROOT = key_of(ROOT_NAME)
 """The group that holds the directory: every other group is born through it."""
 
 Timer = tuple[str, bytes]
+
+TraceCopies = Callable[[Instant, Config, Sequence[Write]], Sequence[TraceRecord]]
 
 
 class Registry:
@@ -62,6 +65,8 @@ class Registry:
         self.heirs: list[Peer] = []
         """When leaving: our neighbours on the ring at that moment, who take our groups."""
         self._pinned: dict[BrokerId, None] = {}
+        self.copied: TraceCopies | None = None
+        """Whoever knows what rows mean says what the trace should have of those that are on our storage."""
         self._token = 0
         self._replies: dict[int, Message] = {}
         self._durable: dict[int, tuple[Key, int]] = {}
@@ -192,16 +197,19 @@ class Registry:
         self._token += 1
         return self._token
 
-    def persist(self, turn: Turn, writes: Sequence[Write], to: BrokerId, reply: Message) -> None:
-        """Write, and answer when it is durable."""
+    def persist(
+        self, turn: Turn, writes: Sequence[Write], to: BrokerId, reply: Message, *, config: Config | None = None
+    ) -> None:
+        """Write, and answer when it is durable; of rows of a group, `config` is its configuration."""
+        traces = self.copied(turn.now, config, writes) if config is not None and self.copied is not None else ()
         if to == self.me.id:
             token = self.new_token()
             self._replies[token] = reply
-            turn.effects.persists.append(Persist(writes, (), token))
+            turn.effects.persists.append(Persist(writes, (), token, traces))
             return
         conn = self.links.conn_of(to)
         then = (Send(conn, reply),) if conn is not None else ()
-        turn.effects.persists.append(Persist(writes, then))
+        turn.effects.persists.append(Persist(writes, then, 0, traces))
 
     def persist_silently(self, turn: Turn, writes: Sequence[Write]) -> None:
         """Write; nobody waits for it."""
@@ -211,7 +219,8 @@ class Registry:
         """Write an operation of a group we own; `taken` tells when it is durable."""
         token = self.new_token()
         self._durable[token] = (group.key, end)
-        turn.effects.persists.append(Persist(writes, (), token))
+        traces = self.copied(turn.now, group.config, writes) if self.copied is not None else ()
+        turn.effects.persists.append(Persist(writes, (), token, traces))
 
     def taken(self, turn: Turn, token: int) -> tuple[Key, int] | None:
         """What a durable token stood for: an own operation's end, or an answer to ourselves (then sent)."""

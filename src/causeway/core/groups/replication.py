@@ -289,7 +289,8 @@ class Replication:
         else:
             writes = []
         # Persists are kept in order: this confirms nothing that is not durable, also when it repeats itself.
-        self._r.persist(turn, writes, peer.id, Copied(head.group, head.epoch, group.position[1]))
+        reply = Copied(head.group, head.epoch, group.position[1])
+        self._r.persist(turn, writes, peer.id, reply, config=group.config)
 
     def on_chunk(self, turn: Turn, peer: Peer, head: Chunk, body: bytes) -> None:
         group = self._follower(turn, peer, head)
@@ -306,7 +307,7 @@ class Replication:
                 return
             writes.append(Delete(head.group, head.start, head.stop))
             writes += [Put(head.group, row.key, row.seq, row.value) for row in rows]
-        self._r.persist(turn, writes, peer.id, Chunked(head.group, head.epoch, head.start, ok))
+        self._r.persist(turn, writes, peer.id, Chunked(head.group, head.epoch, head.start, ok), config=group.config)
 
     def _follower(self, turn: Turn, peer: Peer, head: Replicate | Chunk) -> Group | None:
         """The group, if this is its owner speaking in the epoch we are in; otherwise the peer is told."""

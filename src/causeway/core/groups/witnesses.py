@@ -115,11 +115,13 @@ def witnesses_of(
     """Who should vote beside these members: those that just promised first, then the nearest on the ring.
 
     All together are an odd number, for an even one tolerates no more failures. Who was a member until now is none, so
-    that nobody is asked in two parts for the same epoch.
+    that nobody is asked in two parts for the same epoch. A group of more members than any that the ring makes, as the
+    agents of a domain are, has voters enough: there a majority of members decides.
     """
     held = [member.peer.id for member in members]
     taken = dict.fromkeys([*held, *(m.peer.id for m in (was.members if was is not None else ()))])
-    most = registry.settings.witnesses if len(held) > 1 else 0
+    settings = registry.settings
+    most = settings.witnesses if 1 < len(held) <= max(settings.copies, settings.root_copies) else 0
     able = dict.fromkeys(promised)
     kept = [m for m in (was.witnesses if was is not None else ()) if m.peer.id in able]
     found = {m.peer.id: m for m in kept if m.peer.id not in taken}

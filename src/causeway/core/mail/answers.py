@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from causeway.core.mail.rows import StoredBatch
+from causeway.core.mail.rows import StoredBatch, published_from
+from causeway.core.messages import Published
 from causeway.store.base import Write
 from causeway.types import Instant, Span
 
@@ -61,6 +62,7 @@ class Piece(msgspec.Struct, frozen=True, gc=False):
     flags: int
     stored: bool
     """Whether they were stored in the group; otherwise express or passing, and acknowledged by this at the latest."""
+    published: Published | None = None
 
 
 class Settlement(msgspec.Struct, frozen=True, gc=False):
@@ -82,6 +84,8 @@ class Returned(msgspec.Struct, frozen=True):
     writes: list[Write]
     dead: list[StoredBatch]
     """Given back too often: reserved until `settle_numbers`, when the dead-letter mailbox has them."""
+    pieces: Sequence[Piece] = ()
+    """All that was given back, where the trace wants to know."""
 
 
 class Expired(msgspec.Struct, frozen=True):
@@ -134,4 +138,5 @@ def piece_of(part: BatchPart) -> Piece:
         info.origin,
         info.flags,
         part.batch.stored,
+        published_from(info.published, part.start),
     )

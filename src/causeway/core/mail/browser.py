@@ -23,6 +23,10 @@ from causeway.limits import BATCH_COUNT_MAX, ID_MAX
 from causeway.store.base import Row
 from causeway.types import Instant
 
+SEARCH_STEP = 16
+"""So far below a number its batch is looked for first, and so many times farther each time it is not found: a batch of
+few large messages is near, one of many has small messages, and a page holds all of them."""
+
 
 class BrowseRange(NamedTuple):
     """Up to `limit` messages with numbers above `after`."""
@@ -46,6 +50,8 @@ class Shown(NamedTuple):
     """`BrowseRange.row` for what comes next."""
     batch: int
     """The number of the batch."""
+    before: int
+    """How many messages were stored before them, ever; -1 in memory only."""
 
 
 class Glance(NamedTuple):
@@ -66,6 +72,11 @@ class Browser:
         self._intake = intake
         self._participant = participant
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The number above all stored messages that can be seen, and how many were stored below it, ever."""
+        return self._intake.extent
+
     def browse(self, question: BrowseRange, now: Instant) -> Glance:
         """What memory can answer; when it shows nothing and something is `hidden`, a page is to be loaded there."""
         backlog = self._contents.backlog
@@ -73,10 +84,9 @@ class Browser:
         if hidden is None:
             return Glance(_shown(self._in_memory(question.after + 1, ID_MAX), question, now), None)
         shown = _shown(self._in_memory(question.after + 1, backlog.start - 1), question, now)
-        # The batch may begin below the number asked for; without a hint we must assume that it is a long one.
-        longest = question.after + 2 - BATCH_COUNT_MAX
-        row = question.row if longest <= question.row <= hidden else longest
-        return Glance(shown, max(row, backlog.start))
+        # The batch may begin below the number asked for; without a hint it is looked for, nearby first.
+        hinted = max(0, _longest(question)) <= question.row <= hidden
+        return Glance(shown, max(question.row if hinted else hidden - SEARCH_STEP, backlog.start))
 
     def look(self, first: int) -> bytes:
         """A page is to be loaded from this number on, for `page`: its start. One at a time."""
@@ -88,6 +98,9 @@ class Browser:
         read = contents.backlog.looked()
         more = next is not None and next[:1] == BATCH and number_of(next) < read.stop
         stop = number_of(next) if more and next is not None else read.stop
+        wider = self._search(question, read, rows)
+        if wider is not None:
+            return Glance([], wider)
         batches = {batch.info.seq: batch for batch in self.on_disk(read, rows)}
         batches.update((batch.info.seq, batch) for batch in self._in_memory(question.after + 1, stop - 1))
         shown = _shown((batches[number] for number in sorted(batches)), question, now)
@@ -97,6 +110,14 @@ class Browser:
             after=max(question.after, stop - 1), limit=question.limit - sum(one.piece.count for one in shown)
         )
         return Glance(shown + _shown(self._in_memory(rest.after + 1, ID_MAX), rest, now), None)
+
+    def _search(self, question: BrowseRange, read: Read, rows: Sequence[Row]) -> int | None:
+        """Where to look again when no batch of a page begins at or below the number asked for; None: it was found."""
+        wanted, first = question.after + 1, max(_longest(question), self._contents.backlog.start)
+        found = next((number_of(row.key) for row in rows if row.key[:1] == BATCH), ID_MAX)
+        if found <= wanted or not first < read.first < wanted:
+            return None
+        return max(first, wanted - (wanted - read.first) * SEARCH_STEP)
 
     def skip(self) -> None:
         """The page is there, and nobody wants it any more."""
@@ -125,6 +146,11 @@ class Browser:
                     yield batch
 
 
+def _longest(question: BrowseRange) -> int:
+    """Where the batch of the number asked for begins if it is as long as can be."""
+    return question.after + 2 - BATCH_COUNT_MAX
+
+
 def _shown(batches: Iterable[Batch], question: BrowseRange, now: Instant) -> list[Shown]:
     """What may be seen of these batches: all that is not settled, whether it waits or somebody has it."""
     found: list[Shown] = []
@@ -138,7 +164,8 @@ def _shown(batches: Iterable[Batch], question: BrowseRange, now: Instant) -> lis
             if start < stop and not part.state & hidden:
                 left -= stop - start
                 row = seq if stop < batch.count else seq + batch.count
-                found.append(Shown(batch.piece(start, stop), part.deliveries, row, seq))
+                before = batch.info.count_before + start if batch.stored else -1
+                found.append(Shown(batch.piece(start, stop), part.deliveries, row, seq, before))
         if left <= 0:
             break
     return found

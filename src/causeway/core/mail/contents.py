@@ -46,6 +46,7 @@ class Contents:
         "_flat",
         "_group",
         "_rank",
+        "_traced",
         "_window_bytes",
         "backlog",
         "bytes",
@@ -60,9 +61,8 @@ class Contents:
         "volatile_count",
     )
 
-    def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False) -> None:
-        self._group = group
-        self._window_bytes = window_bytes
+    def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False, traced: bool = False) -> None:
+        self._group, self._window_bytes, self._traced = group, window_bytes, traced
         self._flat = flat
         """Whether it is handed on as it comes: then priority and delay are seen to where it arrives."""
         self._rank = 0
@@ -230,6 +230,7 @@ class Contents:
         if deliveries_max:
             part.deliveries += 1
             tally.touched[part.batch.rank] = part.batch
+            tally.pieces += [piece_of(part)] if self._traced else []
         part.batch.redelivered = True
         if part.state == HELD and 0 < deliveries_max <= part.deliveries:
             part.state = DEAD
@@ -299,7 +300,7 @@ class Contents:
             self.volatile_count -= count
             reported = batch.info.flags & _REPORTED_VOLATILE
         tally.touched[batch.rank] = batch
-        if reported:
+        if reported or self._traced:
             tally.pieces.append(piece_of(part))
 
     # Time ------------------------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ from causeway.core.messages import (
     NotMember,
     Postable,
     Register,
+    Resolved,
     Return,
     Routed,
     Settle,
@@ -53,6 +54,7 @@ from causeway.core.ports import Groups, Links, Ring
 from causeway.errors import REMEDIES, RETRIABLE_CODES, Code
 from causeway.limits import (
     ITEM_OVERHEAD_BYTES,
+    LESSONS_REMEMBERED_MAX,
     NAMES_REMEMBERED_MAX,
     ROUTE_HOPS_MAX,
     WAITING_BYTES_MAX,
@@ -62,7 +64,7 @@ from causeway.limits import (
 from causeway.names import MAP_NAME, agents_name, is_agents, is_named_subscription, is_private, is_seat
 from causeway.topics import is_item
 from causeway.trace import Step
-from causeway.types import MILLISECOND, Instant, Key, Peer
+from causeway.types import MILLISECOND, SECOND, BrokerId, Instant, Key, Peer
 from causeway.types import key_of as hash_name
 
 ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
@@ -71,6 +73,9 @@ ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
 _BEGINS_NOTHING = EndMailbox | Settle | AskDomains | DomainsHeld | Bind
 
 LOOK_AGAIN = 50 * MILLISECOND
+
+TEACH_AGAIN = 1 * SECOND
+"""A broker that sends by detours is told so often where the owner is: its frames under way cannot heed it yet."""
 
 key_of = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(hash_name)
 """Names repeat; the hash is worth remembering."""
@@ -112,6 +117,8 @@ class MailCourier:
         self._waiting: dict[Key, Waiting] = {}
         self._waiting_bytes = 0
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
+        self._taught: dict[tuple[BrokerId, Key], Instant] = {}
+        """When a broker was last told where a mailbox is."""
 
     # ports.Courier ---------------------------------------------------------------------------------------------
     def answer(self, turn: Turn, origin: bytes, head: Message) -> None:
@@ -137,10 +144,23 @@ class MailCourier:
             sender = head.sender
             if sender is not None and self._links.peer(sender.id) is None and peer_fault(sender) is None:
                 self._links.learn(sender)
+            if sender is not None and head.hops and isinstance(head.head, Deposit):
+                self.teach(turn, sender.id, head.key)
             if not self._local.arrived(turn, head.key, head.head, body):
                 self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))
             return
         self._forward(turn, head.mailbox, head.head, body, head.hops + 1, by=head.sender, back=peer.id)
+
+    def teach(self, turn: Turn, sender: BrokerId, key: Key) -> None:
+        """A batch came over others: from now on its sender can send to us at once."""
+        taught = self._taught
+        if turn.now - taught.get((sender, key), -TEACH_AGAIN) < TEACH_AGAIN or self._links.peer(sender) is None:
+            return
+        taught.pop((sender, key), None)
+        if len(taught) >= LESSONS_REMEMBERED_MAX:
+            del taught[next(iter(taught))]
+        taught[(sender, key)] = turn.now
+        self._links.send(turn, sender, Resolved(key, self._groups.config(key)))
 
     def on_direct(self, turn: Turn, peer: Peer, mailbox: str, head: Postable, body: bytes) -> None:
         """A message whose sender took us for the owner."""
@@ -175,9 +195,10 @@ class MailCourier:
         if target is None:
             self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
             return
-        if isinstance(head, Deposit):
-            self._tracer.deposit(turn, Step.FORWARDED, head)
         broker, direct = target
+        if isinstance(head, Deposit):
+            to = self._links.peer(broker)
+            self._tracer.deposit(turn, Step.FORWARDED, head, size=len(body), peer=to.name if to is not None else "")
         self._links.send(turn, broker, head if direct and not hops else Routed(key, mailbox, hops, head, by), body)
 
     def target(self, turn: Turn, key: Key, mailbox: str, *, birth: bool = True) -> tuple[Key, bool] | None:

@@ -55,6 +55,7 @@ from causeway.core.messages import (
     Outcome,
     Outdated,
     Postable,
+    ProposePolicy,
     Register,
     Registered,
     Rejected,
@@ -214,9 +215,10 @@ class Desk:
                 self._causal.ask(turn, event)
             case AskPlaced():
                 self._topics.place(turn, conn, head)
+            case ProposePolicy():
+                self._management.propose(turn, conn, head, event.body)
             case _:
-                detail = f"{type(head).__name__} is not something a client says"
-                self._links.refuse(turn, conn, Code.BAD_FRAME, detail)
+                self._links.refuse(turn, conn, Code.BAD_FRAME, f"{type(head).__name__} is not something a client says")
 
     def _knows_seat(self, turn: Turn, seat: str) -> bool:
         """Whether a reader can be registered there, if it wants to be: a seat that nobody has must not begin."""
@@ -247,8 +249,7 @@ class Desk:
             return
         fault = faults.name_fault("source", head.source)
         if fault is not None:
-            outcome = Outcome(head.source, head.incarnation, head.number, False, Code.BAD_FIELD, fault)
-            turn.send(event.conn, outcome)
+            turn.send(event.conn, Outcome(*identity, head.number, False, Code.BAD_FIELD, fault))
             return
         key = key_of(head.source)
         if self._groups.serving(key) and key in self.office.boxes:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from causeway.core.mail.answers import Piece
 from causeway.core.mail.batches import HELD, Batch
 from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.contents import Contents
@@ -26,6 +27,12 @@ class Flight(msgspec.Struct, frozen=True, gc=False):
     deposit: Deposit
     body: bytes
     at: Instant
+
+    def piece(self, number: int) -> Piece:
+        """All of it, without its bodies."""
+        d = self.deposit
+        whose = (d.source, d.incarnation, d.stream, d.first, d.first + d.count - 1, d.origin, d.flags)
+        return Piece(number, *whose, False, d.published)
 
 
 class Flights:
@@ -45,21 +52,22 @@ class Flights:
         self._contents.volatile_bytes += len(flight.body)
         self.all[number] = flight
 
-    def settle(self, spans: Sequence[Span]) -> bool:
-        """Settle these numbers if all of them are flights, each to its end; otherwise nothing happens."""
+    def settle(self, spans: Sequence[Span]) -> list[tuple[int, Flight]] | None:
+        """Settle these numbers if all of them are flights, each to its end: these; otherwise nothing happens."""
         flights = self.all
-        ended: list[int] = []
+        ended: list[tuple[int, Flight]] = []
         for first, last in spans:
             number = first
             while number <= last:
                 flight = flights.get(number)
                 if flight is None or number + flight.count > last + 1:
-                    return False
-                ended.append(number)
+                    return None
+                ended.append((number, flight))
                 number += flight.count
-        for number in ended:
-            self._end(flights.pop(number))
-        return True
+        for number, flight in ended:
+            del flights[number]
+            self._end(flight)
+        return ended
 
     def land(self) -> None:
         """All become ordinary batches, held by their consumers."""

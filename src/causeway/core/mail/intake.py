@@ -37,6 +37,7 @@ class Intake:
     __slots__ = (
         "_contents",
         "_early",
+        "_end",
         "_ever",
         "_fresh_from",
         "_group",
@@ -59,6 +60,8 @@ class Intake:
         self._contents = contents
         self._ever = (0, 0)
         """Messages and bytes ever stored in this mailbox."""
+        self._end = 0
+        """Above all numbers they were given."""
         self._volatile_next = VOLATILE_FROM
         self._fresh_from: int | None = 0
         """Batches from this number on were stored by ourselves; None: none was yet, after a take-over."""
@@ -78,7 +81,15 @@ class Intake:
         self.seen.restore(rows)
         self._fresh_from = None
         self._ever = max(((row.count, row.bytes) for _, row in rows), default=(0, 0))
+        self._end = 1 + max((row.last for _, row in rows if row.last < VOLATILE_FROM), default=-1)
         return max((row.last for _, row in rows), default=-1), self._ever
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The number above all that is on every copy, in order, and how many messages lie or lay below it."""
+        for batches in self.pending.values():
+            return batches[0].info.seq, batches[0].info.count_before
+        return self._end, self._ever[0]
 
     @property
     def fresh_from(self) -> int:
@@ -217,6 +228,7 @@ class Intake:
             self._fresh_from = info.seq
         self._contents.backlog.taken(info.seq)
         self._ever = (info.count_before + info.count, info.bytes_before + len(info.body))
+        self._end = info.seq + info.count
         stream.last = info.seq + info.count - 1
         if info.expires:
             stream.timed = True

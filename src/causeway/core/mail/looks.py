@@ -54,22 +54,23 @@ class BrowseLook(Look):
     def serve(self, turn: Turn, box: Box) -> int | None:
         """Answer from memory, if that has something to show."""
         glance = box.mailbox.browser.browse(self.question, turn.now)
-        return None if self._answer(turn, glance) else glance.hidden
+        return None if self._answer(turn, box, glance) else glance.hidden
 
     def page(self, turn: Turn, box: Box, page: PageLoaded) -> bool:
         """Answer, unless everything in the page is settled."""
         glance = box.mailbox.browser.page(self.question, page.rows, page.next, turn.now)
-        if self._answer(turn, glance):
+        if self._answer(turn, box, glance):
             return True
         assert glance.hidden is not None
         self.question = self.question.behind(glance.hidden)
         return False
 
-    def _answer(self, turn: Turn, glance: Glance) -> bool:
+    def _answer(self, turn: Turn, box: Box, glance: Glance) -> bool:
         """Say what was found, unless that is nothing yet."""
         if not glance.shown and glance.hidden is not None:
             return False
-        turn.send(self.conn, *browsed(self.head, self.question, glance))
+        extent = (*box.mailbox.browser.extent, box.config.born)
+        turn.send(self.conn, *browsed(self.head, self.question, glance, extent))
         return True
 
     def move(self, turn: Turn, mailbox: str, peer: Peer | None) -> None:

@@ -70,7 +70,7 @@ class Mailbox:
         self.config = config
         self.is_item = is_item(name)
         """Whether it holds what is published to topics: its owner hands it on, in the order of its numbers."""
-        self._contents = Contents(key, config.window_bytes, flat=self.is_item)
+        self._contents = Contents(key, config.window_bytes, flat=self.is_item, traced=bool(config.lake))
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
         self.audience = Consumers()
@@ -307,8 +307,8 @@ class Mailbox:
         Numbers that are unknown or settled are ignored, those condemned or locked by a transaction as well, by name.
         """
         spans = disjoint(spans)
-        if self._flights.all and self._flights.settle(spans):
-            return Settlement([], [])
+        if self._flights.all and (ended := self._flights.settle(spans)) is not None:
+            return Settlement([], [flight.piece(number) for number, flight in ended] if self.config.lake else [])
         return self._settle(spans, OPEN)
 
     def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
@@ -335,7 +335,7 @@ class Mailbox:
                         self._contents.give_back(part, self.config.deliveries_max, tally)
                         if part.state == DEAD:
                             dead.append(part.batch.piece(part.start, part.stop))
-        return Returned(self._flush(tally), dead)
+        return Returned(self._flush(tally), dead, tally.pieces)
 
     def condemned(self) -> list[StoredBatch]:
         """All messages in memory that wait for the dead-letter mailbox."""

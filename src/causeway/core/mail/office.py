@@ -50,7 +50,7 @@ class Office(Readers):
         alarm: Alarm | None = None,
     ) -> None:
         super().__init__(config, me, groups, courier, topics=topics, is_deciding=is_deciding, alarm=alarm)
-        self._parts = Parts(me, groups, courier, self._operations.append, self._replies)
+        self._parts = Parts(me, groups, courier, self._operations, self._replies)
         self._expiry = Expiry(groups, self.looks, self._operations.write, self._tracer)
         self._passes = config.durability == "memory"
         self._me = me
@@ -114,6 +114,8 @@ class Office(Readers):
             if number is None:
                 self._replies.refuse(turn, head, crowded=mailbox.is_crowded(turn.now))
                 return True
+            if number:
+                self._tracer.deposit(turn, Step.TAKEN, head, size=len(body))
             if head.flags:
                 self._replies.accept(turn, head)
             self._dirty[group] = None
@@ -125,7 +127,7 @@ class Office(Readers):
         if verdict == Verdict.NEW:
             self._take(turn, box, head, body, admission.skip)
         elif verdict == Verdict.DUPLICATE:
-            self._tracer.deposit(turn, Step.DUPLICATE, head)
+            self._tracer.deposit(turn, Step.DUPLICATE, head, size=len(body))
             if admission.pending:
                 box.senders.setdefault(admission.seq, []).append(head)
             else:
@@ -142,7 +144,8 @@ class Office(Readers):
         if relayed is None:
             return False
         turn.send(*relayed, body)
-        self._tracer.delivery(turn, relayed[1])
+        reader = mailbox.audience.sole
+        self._tracer.delivery(turn, relayed[1], len(body), reader.terms.client[0] if reader is not None else "")
         return True
 
     def _make_room(self, turn: Turn, box: Box, size: int, *, stored: bool) -> bool:
@@ -152,7 +155,7 @@ class Office(Readers):
         spans = box.mailbox.oldest(size, stored=stored) if box.overflow == Overflow.DROP_OLDEST else []
         if spans and (not stored or self._groups.serving(box.mailbox.key)):
             box.dropped += sum(last - first + 1 for first, last in spans)
-            self.settle_own(turn, box, spans)
+            self.settle_own(turn, box, spans, "dropped: the subscription was full")
         return bool(spans)
 
     def _take(self, turn: Turn, box: Box, head: Deposit, body: bytes, skip: int) -> None:
@@ -160,6 +163,7 @@ class Office(Readers):
         if self._passes and not head.delay and mailbox.can_pass():
             number = mailbox.hold(head, body, turn.now)
             if number:
+                self._tracer.deposit(turn, Step.TAKEN, head, size=len(body))
                 box.senders.setdefault(number, []).append(head)
                 self._schedule(turn, group, box)
                 self.touch(group)
@@ -248,7 +252,8 @@ class Office(Readers):
         else:
             for conn, head, body in mailbox.pump(turn.now, self._courier.clogged, sight):
                 turn.effects.sends.append(Send(conn, head, body))
-                self._tracer.delivery(turn, head)
+                reader = mailbox.audience.find(conn, head.consumer)
+                self._tracer.delivery(turn, head, len(body), reader.terms.client[0] if reader is not None else "")
         wanted = mailbox.page_wanted()
         if wanted is not None and not box.loading:
             box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)
@@ -269,11 +274,11 @@ class Office(Readers):
         """As `write_own`, and the operation takes `span` numbers."""
         self._operations.append(turn, box, writes, span, done)
 
-    def settle_own(self, turn: Turn, box: Box, spans: Sequence[Span]) -> None:
+    def settle_own(self, turn: Turn, box: Box, spans: Sequence[Span], note: str = "") -> None:
         """We are done with messages ourselves (we may write)."""
         settled = box.mailbox.settle(0, 0, spans, turn.now)
         self._operations.write(
-            turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm)
+            turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm, note=note)
         )
         self.touch(box.mailbox.key)
 

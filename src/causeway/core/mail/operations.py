@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from causeway.core.machine import Turn
 from causeway.core.mail.box import Box, Done
 from causeway.core.mail.replies import Replies
+from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Deposit
 from causeway.core.ports import Groups
@@ -56,6 +57,11 @@ class Operations:
             box.senders.setdefault(seq, []).extend(waiting)
             self.append(turn, box, writes, batch.count, None)
 
+    def stored(self, turn: Turn, box: Box, batch: StoredBatch) -> None:
+        """Write into the trace that a batch is on all copies, and whose these are."""
+        config = self._groups.config(box.mailbox.key) or box.config
+        self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch, config=config)
+
     def on_committed(self, turn: Turn, box: Box, ticket: int) -> None:
         """An operation is on all copies: acknowledge, and do what waited for it."""
         entry = box.done.pop(ticket, None)
@@ -64,12 +70,12 @@ class Operations:
         seq, done = entry
         batch = box.mailbox.committed(seq)
         heads = box.senders.pop(seq, ())
+        if batch is not None:
+            self.stored(turn, box, batch)
         for head in heads:
             self._replies.accept(turn, head)
-        if batch is not None:
-            self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch)
-            if not heads:
-                # It passed first, and part of it was settled on the way: whoever waits waits for what is left.
-                self._replies.accept_batch(turn, box.mailbox.name, batch)
+        if batch is not None and not heads:
+            # It passed first, and part of it was settled on the way: whoever waits waits for what is left.
+            self._replies.accept_batch(turn, box.mailbox.name, batch)
         if done is not None:
             done(turn)

@@ -82,7 +82,7 @@ class Outbox:
         self.taken += 1
         self.messages += head.count
         head = msgspec.structs.replace(head, origin=self._me)
-        self._tracer.deposit(turn, Step.SENT, head)
+        self._tracer.deposit(turn, Step.SENT, head, size=len(body))
         if head.flags & RELIABLE or head.stream == ServiceClass.TRANSACTIONAL:
             self._keep(turn, conn, head, body)
         else:
@@ -158,6 +158,7 @@ class Outbox:
     def bury(self, turn: Turn, head: Deposit, body: bytes) -> None:
         """A batch of this broker itself: dead letters, if `can_bury`."""
         head = msgspec.structs.replace(head, origin=self._me)
+        self._tracer.deposit(turn, Step.SENT, head, "dead letters", size=len(body))
         self._keep(turn, BURIED, head, body)
 
     def forward(self, turn: Turn, head: Deposit, body: bytes) -> None:
@@ -222,6 +223,7 @@ class Outbox:
         stream.queue.clear()
         for copy in held:
             if copy.last >= head.first:
+                self._tracer.deposit(turn, Step.REFUSED, copy.head, code.name.lower())
                 turn.send(stream.conn, rejected(copy.head, code, head.detail[:DETAIL_CHARS_MAX]))
                 self._release(turn, stream.conn, copy)
         stream.dropped = min(head.first, stream.dropped or head.first)
@@ -276,7 +278,9 @@ class Outbox:
         stream.wait = min(max(stream.wait * 2, stream.patience), self._config.retry * 8)
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
-        self._expire(turn, stream)
+        for copy in [copy for copy in stream.sent.values() if 0 < copy.dies <= turn.now]:
+            del stream.sent[copy.head.first]  # the others step over it
+            self._end(turn, stream, copy)
         before = 0
         for copy in list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX)):
             head = copy.head
@@ -298,21 +302,15 @@ class Outbox:
         if oldest is None or oldest.head.causal is None:
             return  # all of a stream go to a seat, or none
         behind = list(islice(stream.sent.values(), RESENT_AT_ONCE_MAX, None))
-        copies = [copy for copy in behind if copy.head.first > stream.repeated] or behind
-        for copy in copies[:RESENT_AT_ONCE_MAX]:
+        for copy in ([copy for copy in behind if copy.head.first > stream.repeated] or behind)[:RESENT_AT_ONCE_MAX]:
             stream.repeated = copy.head.first
             self._post(turn, copy)
 
-    def _expire(self, turn: Turn, stream: Stream) -> None:
-        """Drop what is on its way and has outlived its time; `_resend` makes the others step over it."""
-        for copy in [copy for copy in stream.sent.values() if 0 < copy.dies <= turn.now]:
-            del stream.sent[copy.head.first]
-            self._end(turn, stream, copy)
-
     def _end(self, turn: Turn, stream: Stream, copy: Copy) -> None:
         """A copy's time is over."""
-        detail = f"no acknowledgement from {copy.head.dest!r} within the message's time to live"
+        self._tracer.deposit(turn, Step.EXPIRED, copy.head, "on its way")
         if stream.conn > 0:
+            detail = f"no acknowledgement from {copy.head.dest!r} within the message's time to live"
             turn.send(stream.conn, rejected(copy.head, Code.EXPIRED, detail))
         elif stream.conn == FORWARDED:
             self.lapsed.append(copy.head)
@@ -348,6 +346,8 @@ class Outbox:
             copy = stream.sent.get(first)
             if copy is None or copy.last > last:
                 break
+            if stream.conn > 0:
+                self._tracer.deposit(turn, Step.ACKNOWLEDGED, copy.head, size=len(copy.body))
             del stream.sent[first]
             self._release(turn, stream.conn, copy)
             first = copy.last + 1

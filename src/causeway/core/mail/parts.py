@@ -5,31 +5,27 @@ Owns: the conversation with the coordinator. Must not know: how a decision is ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from causeway.core.machine import Turn
 from causeway.core.mail.box import Box, Done
+from causeway.core.mail.operations import Operations
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import TxId
 from causeway.core.messages import TxAsk, TxDecide, TxDone, TxPrepare, TxPrepared
 from causeway.core.ports import Courier, Groups
-from causeway.store.base import Write
 from causeway.types import SECOND
 
 DOUBT = 2 * SECOND
 """A part held for so long without a decision makes us ask for it."""
 
-Append = Callable[[Turn, Box, Sequence[Write], int, Done | None], None]
-
 
 class Parts:
     """Parts of transactions in the mailboxes of one office. All methods but `ask` need a group that may be written."""
 
-    def __init__(self, me: bytes, groups: Groups, courier: Courier, append: Append, replies: Replies) -> None:
+    def __init__(self, me: bytes, groups: Groups, courier: Courier, operations: Operations, replies: Replies) -> None:
         self._me = me
         self._groups = groups
         self._courier = courier
-        self._append = append
+        self._operations = operations
         self._replies = replies
 
     def prepare(self, turn: Turn, box: Box, head: TxPrepare, body: bytes) -> None:
@@ -46,7 +42,7 @@ class Parts:
 
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)
         if writes:
-            self._append(turn, box, writes, 1, done)
+            self._operations.append(turn, box, writes, 1, done)
         elif mailbox.participant.prepared_at(txid) is None:
             done(turn)
 
@@ -69,13 +65,15 @@ class Parts:
 
         def confirmed(turn: Turn) -> None:
             box.deciding.pop(txid, None)
+            for batch in decided.batches:
+                self._operations.stored(turn, box, batch)
             self._replies.confirm(turn, box, decided.confirm)
             if done is not None:
                 done(turn)
 
         if decided.writes:
             box.deciding[txid] = None
-            self._append(turn, box, decided.writes, decided.span, confirmed)
+            self._operations.append(turn, box, decided.writes, decided.span, confirmed)
         else:
             confirmed(turn)
 

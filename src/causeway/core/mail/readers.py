@@ -25,6 +25,7 @@ from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
 from causeway.limits import CONSUMERS_PER_CONNECTION_MAX, CREDIT_MAX
+from causeway.trace import Step
 from causeway.types import VOLATILE_FROM, Key, key_of
 
 
@@ -144,6 +145,8 @@ class Readers:
         self._operations.store_passing(turn, box)
         returned = box.mailbox.give_back(conn, head.consumer, head.spans, turn.now)
         dead = [(box.mailbox.name, box.config, batch) for batch in returned.dead]
+        for piece in returned.pieces:
+            self._tracer.kept(turn, Step.RETURNED, box.mailbox.name, piece)
         # Not before the verdict is on all copies: a new owner that knows nothing of it would hand them out again.
         self._operations.write(turn, box, returned.writes, lambda _: self.bury.extend(dead))
         self.touch(group)
@@ -167,7 +170,7 @@ class Readers:
             settled = box.mailbox.settle_numbers(box.buried)
             box.buried = []
             self._operations.write(
-                turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm)
+                turn, box, settled.writes, lambda turn: self._replies.confirm(turn, box, settled.confirm, Step.DEAD)
             )
         return True
 

@@ -66,6 +66,27 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.first + self.count - 1
 
 
+class BatchHead(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A StoredBatch whose body nobody looks at."""
+
+    seq: int
+    source: str
+    incarnation: int
+    stream: int
+    first: int
+    count: int
+    flags: int
+    priority: int
+    expires: Instant
+    at: Instant
+    origin: msgspec.Raw
+    body: msgspec.Raw
+    count_before: int = 0
+    bytes_before: int = 0
+    ready: Instant = 0
+    published: Published | None = None
+
+
 def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:
     """Messages start .. stop-1 of a batch as a batch of their own."""
     if start == 0 and stop == batch.count:
@@ -149,6 +170,7 @@ encode = _encode
 """Any of the values above to bytes."""
 
 decode_batch = msgspec.msgpack.Decoder(StoredBatch).decode
+decode_head = msgspec.msgpack.Decoder(BatchHead).decode
 decode_marks = msgspec.msgpack.Decoder(tuple[Mark, ...]).decode
 decode_seen = msgspec.msgpack.Decoder(SeenRow).decode
 decode_prepared = msgspec.msgpack.Decoder(PreparedRow).decode

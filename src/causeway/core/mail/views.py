@@ -27,14 +27,14 @@ def question_of(head: Browse) -> BrowseRange:
     return BrowseRange(after, limit, head.row)
 
 
-def browsed(head: Browse, question: BrowseRange, glance: Glance) -> tuple[Browsed, bytes]:
-    """The answer to Browse, with the bodies one after the other."""
+def browsed(head: Browse, question: BrowseRange, glance: Glance, extent: tuple[int, int, int]) -> tuple[Browsed, bytes]:
+    """The answer to Browse, with the bodies one after the other; `extent` are its last three fields."""
     page = _Page(head)
     for one in glance.shown:
         if not page.add(one):
             break
     done = not page.full and page.seen < question.limit and glance.hidden is None
-    answer = Browsed(head.mailbox, head.token, tuple(page.batches), done, head.after, page.row, page.through)
+    answer = Browsed(head.mailbox, head.token, tuple(page.batches), done, head.after, page.row, page.through, *extent)
     return answer, b"".join(page.bodies)
 
 
@@ -61,7 +61,7 @@ class _Page:
             runs = matching(self._selector, stretch(piece, 0, count)) if count else []
         for first, last in runs:
             part = stretch(piece, first, min(last + 1, first + self._left)) if self._left > 0 else None
-            if part is None or not self._put(part, one.deliveries):
+            if part is None or not self._put(part, one, first):
                 self.full = True
                 return False
             self._left -= part.count
@@ -86,7 +86,7 @@ class _Page:
             return piece.count
         return max(0 if self.seen else 1, piece.count * max(room, 0) // size)
 
-    def _put(self, b: StoredBatch, deliveries: int) -> bool:
+    def _put(self, b: StoredBatch, one: Shown, start: int) -> bool:
         self._room -= len(b.body)
         self._head_room -= len(b.source.encode()) + ENTRY_OVERHEAD
         if self.batches and min(self._room, self._head_room) < 0:
@@ -94,7 +94,8 @@ class _Page:
         self.bodies.append(b.body)
         whose = (b.seq, b.source, b.incarnation, b.stream, b.first, b.count)
         times = (b.at, b.expires, b.published)
-        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, deliveries, len(b.body), *times))
+        before = one.before + start if one.before >= 0 else -1
+        self.batches.append(BrowsedBatch(*whose, b.flags, b.priority, one.deliveries, len(b.body), *times, before))
         return True
 
 

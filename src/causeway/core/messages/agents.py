@@ -164,7 +164,25 @@ class ItemPolicy(msgspec.Struct, frozen=True, array_like=True, tag=147):
     landmark: BrokerId
 
 
-AgentMessage = DomainDirectory | Measure | ItemPolicy
-"""From the landmark to a broker."""
+class ProposePolicy(msgspec.Struct, frozen=True, array_like=True, tag=150):
+    """A client to the landmark: place your items so. The body is a PlannedItems."""
+
+    token: int
+    domain: str
+
+
+class PolicyTaken(msgspec.Struct, frozen=True, array_like=True, tag=151):
+    """The landmark to that client: it is on all copies, and agents go by it; or it is not, and why."""
+
+    token: int
+    domain: str
+    version: int = 0
+    """Of the directory that said so first."""
+    code: int = 0
+    detail: str = ""
+
+
+AgentMessage = DomainDirectory | Measure | ItemPolicy | ProposePolicy | PolicyTaken
+"""From the landmark to a broker, and between it and a client."""
 ToLandmark = Announce | LinkReport | Holdings | Distances | ItemRates | Bottlenecks
 """Posted to the domain's group."""

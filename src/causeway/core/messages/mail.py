@@ -218,6 +218,8 @@ class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
     at: int = 0
     expires: int = 0
     published: Published | None = None
+    before: int = -1
+    """How many messages the mailbox had stored, ever, before the first of these; -1 of such as are in memory only."""
 
 
 class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
@@ -234,6 +236,12 @@ class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
     """The batch in which the next message would lie: to be given back with the next question."""
     through: int = -1
     """All messages up to this number were looked at: those that are not here do not match, or are gone."""
+    end: int = -1
+    """Every stored message that can be seen now has a number below, and every later one this or a higher one."""
+    ever: int = 0
+    """How many messages were stored below `end`, ever."""
+    born: int = 0
+    """Tells the mailbox from one of the same name that has ended: their numbers have nothing in common."""
 
 
 # Looking at a broker -------------------------------------------------------------------------------------------

@@ -37,6 +37,20 @@ class Published(msgspec.Struct, frozen=True, array_like=True, gc=False):
             index -= last - first + 1
         return index
 
+    def ids(self, count: int, start: int = 0) -> list[Span]:
+        """What its publisher calls so many messages of this batch from `start` on: runs of ids."""
+        if not self.picked:
+            return [(self.first + start, self.first + start + count - 1)]
+        found: list[Span] = []
+        for first, last in self.picked:
+            first += start
+            start = max(0, first - last - 1)
+            taken = min(last - first + 1, count)
+            if taken > 0:
+                found.append((self.first + first, self.first + first + taken - 1))
+                count -= taken
+        return found
+
     def without(self, count: int) -> Published:
         """The same for a batch without its first `count` messages."""
         if not count:

@@ -32,6 +32,9 @@ PATIENCE: Duration = 500 * MILLISECOND
 REMEMBERED: Duration = 60 * SECOND
 """So long after a batch the interest in its item is asked for again and again, so that the next one need not wait."""
 
+UNWANTED = "unwanted: nobody subscribes to it"
+"""Why, in the trace, a batch is settled that nobody got."""
+
 _RETAIN, _RELIABLE, _APART = int(Flag.RETAIN), int(Flag.RELIABLE), int(Flag.APART)
 _ORDERED = int(ServiceClass.TRANSACTIONAL)
 
@@ -115,8 +118,10 @@ class Publishing:
             turn.send(conn, rejected(head, Code.BAD_FIELD, fault))
             return
         self.unwanted += 1
-        self._tracer.deposit(turn, Step.SETTLED, head)
+        self._tracer.deposit(turn, Step.SENT, head, size=len(body))
+        self._tracer.deposit(turn, Step.SETTLED, head, UNWANTED)
         if head.flags & _RELIABLE or head.stream == _ORDERED:
+            self._tracer.deposit(turn, Step.ACKNOWLEDGED, head, UNWANTED)
             last = head.first + head.count - 1
             whose = (head.source, head.incarnation, head.dest, head.stream)
             turn.send(conn, Accepted(*whose, head.first, last, unwanted=True))

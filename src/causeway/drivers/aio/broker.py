@@ -14,7 +14,7 @@ import logging
 import random
 import secrets
 from collections.abc import Callable
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 
@@ -34,12 +34,16 @@ from causeway.drivers.aio.planning import Planning
 from causeway.drivers.aio.storage import InlineStorage, Storage, ThreadStorage
 from causeway.drivers.aio.story import RecentTrace
 from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
+from causeway.lake.opening import open_recorder
 from causeway.limits import CONNECTIONS_MAX, CONNECTIONS_WAITING_MAX, LEAVE_SECONDS_MAX
 from causeway.store.base import LOCAL, Store
 from causeway.store.memory import MemoryStore
 from causeway.store.sqlite import SqliteStore
 from causeway.types import Peer, key_of
 from causeway.wire.codec import encode_frame
+
+if TYPE_CHECKING:
+    from causeway.lake.recorder import Recorder
 
 log: Final = logging.getLogger("causeway.driver")
 
@@ -80,6 +84,7 @@ class BrokerDriver:
         self._make_node = make_node
         self._allow_network = allow_network
         self._trace = RecentTrace()
+        self._lake: Recorder | None = None
         self._exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._left = asyncio.Event()
         self._server: asyncio.Server | None = None
@@ -112,6 +117,8 @@ class BrokerDriver:
                 config = msgspec.structs.replace(config, capability=measured)
             # The incarnation: read from the clock, so that each life of a broker has a higher one than the last.
             clock = SystemClock()
+            if config.lake:
+                self._lake = self._open_lake(clock)
             self._node = self._make_node(config, me, clock.now(), random.Random(secrets.randbits(128)))
             self._driver = MachineDriver(
                 self._node,
@@ -184,6 +191,8 @@ class BrokerDriver:
             await asyncio.get_running_loop().run_in_executor(None, storage.close)
         else:
             self._store.close()
+        if self._lake is not None:
+            await asyncio.get_running_loop().run_in_executor(None, self._lake.close)
         self.end(Exit.OK)
 
     def end(self, how: Exit) -> None:
@@ -192,8 +201,15 @@ class BrokerDriver:
             self._exit.set_result(how)
             self._left.set()
 
+    def _open_lake(self, clock: SystemClock) -> Recorder:
+        config = self._config
+        who = (config.name, "broker", clock.now(), config.domains[0] if config.domains else "")
+        return open_recorder(config.lake, who, clock.now, bytes_max=config.lake_bytes_max, every=config.lake_every)
+
     def _perform_further(self, effects: Effects) -> None:
         self._trace.add(effects.traces)
+        if self._lake is not None and effects.traces:
+            self._lake.add(effects.traces)
         if self._planning is not None:
             self._planning.start(effects.plans)
 

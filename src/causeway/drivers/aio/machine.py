@@ -12,8 +12,7 @@ When the machine is called:
 Nothing calls the machine while it runs: what its effects cause (a clogged buffer, a write to memory) is gathered
 and handled next.
 
-An exception out of `handle`, or out of performing its effects, is a bug of ours: the state may be half changed, so the
-driver logs it, never calls the machine again and reports the crash to its owner.
+An exception out of a turn is a bug of ours: the driver logs it, never calls the machine again and tells its owner.
 """
 
 from __future__ import annotations
@@ -293,7 +292,9 @@ class MachineDriver:
         self._perform(self._machine.handle(events, now))
 
     def _perform(self, effects: Effects) -> None:
-        """Everything the machine asked for, in the order of the fields of Effects."""
+        """All that was asked for, in the order of the fields; recorded first, as a store in memory does so at once."""
+        if (effects.traces or effects.plans) and self._on_further is not None:
+            self._on_further(effects)
         if effects.persists or effects.loads:
             self._submit(effects.persists, effects.loads)
         for dial in effects.dials:
@@ -305,8 +306,6 @@ class MachineDriver:
                 connection.pause(paused=pause.paused)
         for close in effects.closes:
             self._close(close)
-        if (effects.traces or effects.plans) and self._on_further is not None:
-            self._on_further(effects)
 
     def _submit(self, persists: list[Persist], loads: list[Load]) -> None:
         if self._storage is None:
@@ -319,6 +318,8 @@ class MachineDriver:
             if isinstance(result, Loaded):
                 events.append(result)
                 continue
+            if result.traces and self._on_further is not None:
+                self._on_further(Effects(traces=[*result.traces]))
             if result.then:
                 self._send(result.then)
             if result.token:
@@ -370,7 +371,6 @@ class MachineDriver:
         self._dialer.give_up(close.conn)
         connection = self._connections.get(close.conn)
         if connection is not None:
-            log.debug("closing the connection of %s: %s", connection.remote, close.reason)
             self._drop(connection)
             connection.close()
         if self._events:

@@ -12,7 +12,6 @@ import msgspec
 
 from causeway.core.messages import StoryRequest
 from causeway.limits import STORY_RECORDS_MAX, TRACE_RECORDS_MAX
-from causeway.names import SEATS, is_seat
 from causeway.trace import TraceRecord
 
 
@@ -36,7 +35,7 @@ def _is_of(record: TraceRecord, request: StoryRequest) -> bool:
     return (
         record.first <= request.id <= record.last
         and record.source == request.source
-        and (record.dest == request.dest or (request.dest == SEATS and is_seat(record.dest)))
+        and record.dest == request.dest
         and record.stream == request.stream
         and request.incarnation in (0, record.incarnation)
     )

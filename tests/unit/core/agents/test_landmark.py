@@ -7,8 +7,9 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.agents.failures import FLAP_SPAN, SETTLE
-from causeway.core.agents.landmark import Landmark
+from causeway.core.agents.landmark import HELD_WRITTEN_AFTER, Landmark
 from causeway.core.agents.placer import WINDOWS_MIN
+from causeway.core.agents.proposals import Asker
 from causeway.core.effects import PlanItems
 from causeway.core.events import OwnershipGained
 from causeway.core.machine import Turn
@@ -26,10 +27,12 @@ from causeway.core.messages import (
     ItemRates,
     LinkReport,
     Measure,
+    PolicyTaken,
     ToLandmark,
 )
 from causeway.core.placing import PlannedItems
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
+from causeway.errors import Code
 from causeway.names import agents_name
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import ALL_ITEMS
@@ -81,7 +84,7 @@ class Hill:
                     self.rows[write.key] = Row(write.key, write.seq, write.value)
                 else:
                     assert isinstance(write, Delete)
-                    del self.rows[write.start]
+                    self.rows.pop(write.start, None)
             self.landmark.on_committed(Turn(self.now), ticket)
 
     def look(self) -> None:
@@ -411,6 +414,42 @@ def test_groups_all_of_whose_holders_failed_are_named() -> None:
     assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
 
 
+def test_next_landmark_can_name_what_was_lost_with_the_last_one() -> None:
+    hill = Hill()
+    hill.announce(card_of("b1"), card_of("b2"), card_of("b3"), card_of("b4"))
+    version = hill.landmark.told.version
+    box, crate, ended = (
+        Holding(key_of(name), name, 3, id_of("b3"), (id_of("b3"), id_of("b4"))) for name in ("box", "crate", "ended")
+    )
+    hill.hears(Holdings("d", id_of("b3"), 5, (box, ended)))
+    due = hill.landmark.next_deadline()
+    assert due == hill.now + HELD_WRITTEN_AFTER
+    hill.now += HELD_WRITTEN_AFTER // 2
+    hill.hears(Holdings("d", id_of("b4"), 5, (crate, msgspec.structs.replace(ended, epoch=4, members=()))))
+    assert not [key for key in hill.rows if key[:1] == b"h"], "they are gathered"
+    hill.now = due
+    hill.look()
+    assert sorted(key for key in hill.rows if key[:1] == b"h") == sorted(
+        b"h" + key_of(name) for name in ("box", "crate")
+    )
+    assert (hill.landmark.told.version, hill.told()) == (version, []), "nobody is told"
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    assert hill.landmark.next_deadline() != hill.now + HELD_WRITTEN_AFTER, "no news"
+    hill.gain(epoch=6)
+    hill.fail("b3", "b4")
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box", "crate"]
+
+
+def test_group_with_copies_in_other_domains_is_lost_when_our_links_to_those_are_broken_too() -> None:
+    hill = domain()
+    box = Holding(key_of("box"), "box", 3, id_of("b3"), (id_of("b3"), id_of("elsewhere")))
+    hill.hears(Holdings("d", id_of("b3"), 5, (box,)))
+    hill.fail("b3")
+    assert hill.landmark.statistics(hill.now)["lost"] == []
+    hill.groups.suspected.add(id_of("elsewhere"))
+    assert hill.landmark.statistics(hill.now)["lost"] == ["box"]
+
+
 def test_bottlenecks_are_shown_with_their_brokers_while_they_last_and_only_of_agents() -> None:
     hill = domain()
     slow = Bottleneck("box", BottleneckKind.CONSUMER, "'app' holds 10 messages", 7 * SECOND)
@@ -499,3 +538,58 @@ def test_landmark_that_may_not_write_has_no_policy() -> None:
     hill.groups.mine[GROUP] = False
     hill.landmark.on_planned(Turn(hill.now), planned())
     assert hill.landmark.roll.policy is None
+
+
+def proposed(hill: Hill, plan: PlannedItems) -> list[PolicyTaken]:
+    """What the client that proposes a policy hears; also once all copies have it."""
+    turn = Turn(hill.now)
+    hill.landmark.on_proposed(turn, plan, Asker(7, 3))
+    assert not (hill.groups.operations and turn.effects.sends)
+    while hill.groups.operations:
+        ticket, _, _ = hill.groups.operations.pop(0)
+        hill.landmark.on_committed(turn, ticket)
+    return [send.head for send in turn.effects.sends if send.conn == 7 and isinstance(send.head, PolicyTaken)]
+
+
+def test_policy_that_somebody_proposes_is_taken_and_answered_when_it_is_on_all_copies() -> None:
+    hill = domain()
+    measured(hill)
+    (answer,) = proposed(hill, planned())
+    assert answer == PolicyTaken(3, "d", hill.landmark.roll.version)
+    assert hill.landmark.policy == (answer.version, planned())
+    assert proposed(hill, planned()) == [answer]  # again: nothing is written, and that is no fault
+
+
+def test_proposed_policy_is_kept_until_the_load_has_changed() -> None:
+    hill = domain()
+    measured(hill)
+    proposed(hill, planned())
+    assert not [plan for _ in range(12) for plan in measured(hill)]
+
+
+@pytest.mark.parametrize(
+    ("plan", "named"),
+    [
+        (planned(owner=9), "a number that nobody has"),
+        (planned(items=()), "owners and mirrors"),
+        (msgspec.structs.replace(planned(), items=(ALL_ITEMS[9],)), ALL_ITEMS[9]),
+        (msgspec.structs.replace(planned(), items=(), owners=(), mirrors=()), "is missing"),
+        (msgspec.structs.replace(planned(), brokers=("b1", "b2", "b3", "x")), "'x' is none"),
+    ],
+    ids=["broken", "uneven", "strange-item", "no-item", "strange-seat"],
+)
+def test_proposal_that_does_not_fit_is_refused_by_name(plan: PlannedItems, named: str) -> None:
+    hill = domain()
+    measured(hill)
+    (answer,) = proposed(hill, plan)
+    assert answer.code == Code.BAD_FIELD
+    assert named in answer.detail
+    assert hill.landmark.policy is None
+
+
+def test_landmark_that_may_not_write_takes_no_proposal() -> None:
+    hill = domain()
+    measured(hill)
+    hill.groups.mine[GROUP] = False
+    (answer,) = proposed(hill, planned())
+    assert answer.code == Code.UNAVAILABLE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.agents.holdings import HoldingsKnown
-from causeway.core.agents.placer import PATIENCE_WINDOWS, WINDOWS_BETWEEN, WINDOWS_MIN, Placer
+from causeway.core.agents.placer import EMPTY_WINDOWS, PATIENCE_WINDOWS, WINDOWS_BETWEEN, WINDOWS_MIN, Placer
 from causeway.core.agents.rows import Roll
 from causeway.core.messages import Holding, Holdings, ItemRates, SeatHolder
 from causeway.core.placing import NOBODY, PlannedItems, PlanRequest
@@ -108,10 +108,26 @@ def test_what_has_changed_is_planned_again_after_a_while(what: str) -> None:
     assert len(hill.pass_windows(WINDOWS_BETWEEN, a=rate)) == 1
 
 
+def test_seat_that_stays_empty_is_planned_without_and_again_with_when_it_is_filled() -> None:
+    hill = Hill()
+    (request,) = hill.pass_windows(WINDOWS_MIN)
+    hill.adopt(request)
+    hill.pass_windows(WINDOWS_BETWEEN)
+    hill.failed.add(id_of("b3"))
+    assert not hill.pass_windows(EMPTY_WINDOWS - 1)
+    (request,) = hill.pass_windows(1)
+    assert (request.brokers, request.mirrors) == (("b1", "b2"), (1, NOBODY))
+    hill.adopt(request)
+    assert not hill.pass_windows(2 * WINDOWS_BETWEEN), "once"
+    hill.failed.clear()
+    (request,) = hill.pass_windows(1)
+    assert request.brokers == ("b1", "b2", "b3")
+
+
 def test_nothing_is_planned_while_a_seat_is_empty_or_nothing_is_published() -> None:
     hill = Hill()
     hill.failed.add(id_of("b3"))
-    assert not hill.pass_windows(WINDOWS_MIN + 2)
+    assert not hill.pass_windows(EMPTY_WINDOWS - 1)
     hill.failed.clear()
     assert len(hill.pass_windows(1)) == 1
     quiet = Hill()

@@ -6,13 +6,16 @@ import msgspec
 import pytest
 
 from causeway.core.agents import rows
-from causeway.core.messages import SeatHolder
+from causeway.core.messages import Holding, SeatHolder
 from causeway.limits import ID_MAX
 from causeway.store.base import Delete, Put, Row
 from causeway.types import Key, key_of
 from tests.unit.core.agents.domain import card_of, id_of
 
 GROUP = key_of("causeway/agents/d")
+
+
+HELD = Holding(key_of("box"), "box", 3, id_of("b2"), (id_of("b2"), id_of("b9")))
 
 
 def row(write: object) -> Row:
@@ -28,11 +31,13 @@ def test_what_was_written_is_read() -> None:
         rows.agent_row(GROUP, 7, card_of("b9", spare=True, capacity=5)),
         rows.seat_row(GROUP, 7, holder),
         rows.version_row(GROUP, 7, 12),
+        rows.held_row(GROUP, 7, HELD),
     ]
     roll = rows.read(map(row, written))
     assert roll.agents == {id_of("b2"): card_of("b2"), id_of("b9"): card_of("b9", spare=True, capacity=5)}
     assert roll.seats == {"b2": holder}
     assert roll.version == 12
+    assert roll.held == {HELD.group: HELD}
     assert (roll.seat_of(id_of("b9")), roll.seat_of(id_of("b2"))) == (["b2"], [])
 
 
@@ -40,6 +45,12 @@ def test_agent_that_is_gone_has_no_row() -> None:
     written, gone = rows.agent_row(GROUP, 7, card_of("b2")), rows.agent_gone(GROUP, id_of("b2"))
     assert isinstance(written, Put)
     assert gone == Delete(GROUP, written.key)
+
+
+def test_group_that_has_ended_has_no_row() -> None:
+    written = rows.held_row(GROUP, 7, HELD)
+    assert isinstance(written, Put)
+    assert rows.held_row(GROUP, 8, msgspec.structs.replace(HELD, members=())) == Delete(GROUP, written.key)
 
 
 encode = msgspec.msgpack.encode
@@ -57,11 +68,28 @@ encode = msgspec.msgpack.encode
         (b"v", encode(-1)),
         (b"v", encode(ID_MAX)),
         (b"v", b"\xa1\xff"),
+        (b"h" + key_of("box"), encode(msgspec.structs.replace(HELD, name="\n"))),
+        (b"h" + key_of("box"), encode(msgspec.structs.replace(HELD, owner=b"short"))),
+        (b"h" + key_of("box"), b"\xc1"),
         (b"?", encode(1)),
     ],
-    ids=["no-card", "fitness", "capability", "holder", "unnamed", "no-seat", "negative", "huge", "no-text", "stranger"],
+    ids=[
+        "no-card",
+        "fitness",
+        "capability",
+        "holder",
+        "unnamed",
+        "no-seat",
+        "negative",
+        "huge",
+        "no-text",
+        "name",
+        "owner",
+        "no-group",
+        "stranger",
+    ],
 )
 def test_absurd_row_is_left_out(key: bytes, value: bytes) -> None:
     sound = row(rows.agent_row(GROUP, 1, card_of("b3")))
     roll = rows.read([Row(key, 1, value), sound])
-    assert (list(roll.agents), roll.seats, roll.version) == ([id_of("b3")], {}, 0)
+    assert (list(roll.agents), roll.seats, roll.version, roll.held) == ([id_of("b3")], {}, 0, {})

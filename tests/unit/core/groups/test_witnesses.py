@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
+from causeway.core.groups.policy import WITNESS_PATIENCE
 from causeway.core.groups.state import is_quorum, majority
-from causeway.core.groups.witnesses import ROW
+from causeway.core.groups.witnesses import ROW, witnesses_of
 from causeway.core.messages import (
     Accept,
     Adopted,
@@ -24,7 +25,7 @@ from causeway.store.base import LOCAL
 from causeway.types import Peer
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, config, put
 
-RETRY = BrokerConfig(name="x").retry
+RETRY, MIGRATE_AFTER = BrokerConfig(name="x").retry, BrokerConfig(name="x").migrate_after
 LOW, HIGH = (1, B.id), (2, C.id)
 
 
@@ -168,3 +169,45 @@ def test_last_copy_and_two_witnesses_go_on_without_the_other_two() -> None:
     found = bench.groups.config(KEY)
     assert found is not None
     assert (found.epoch, found.owner) == (8, B.id)
+
+
+# Who is one ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("members", "found"),
+    [((A,), []), ((A, B), ["c", "d", "e"]), ((A, B, C), ["d", "e"]), ((A, B, C, D), [])],
+    ids=["no-copies", "odd-together", "as-usual", "more-than-the-ring-makes"],
+)
+def test_witnesses_are_the_nearest_unless_there_are_more_members_than_the_ring_makes(
+    members: tuple[Peer, ...], found: list[str]
+) -> None:
+    bench = Bench(A, [A, B, C, D, E], copies=3, root_copies=3, witnesses=4)
+    chosen = witnesses_of(bench.groups._r, KEY, [Member(peer, peer.store) for peer in members], None)
+    assert [one.peer.name for one in chosen] == found
+
+
+def lacking_a_witness() -> Bench:
+    """A owns a group with B; C is its witness and has just died, and D could be."""
+    bench = Bench(A, [A, B, C, D, E], copies=2, witnesses=1)
+    bench.own(msgspec.structs.replace(config(A, B), witnesses=(Member(C, C.store),)))
+    bench.forget()
+    bench.down(C)
+    bench.want(A, B, D, E)
+    return bench
+
+
+def test_group_that_lacks_a_witness_waits_longer_than_for_a_migration() -> None:
+    bench = lacking_a_witness()
+    bench.pass_time(WITNESS_PATIENCE * MIGRATE_AFTER - 1)
+    assert not bench.said(Prepare)
+    bench.pass_time(WITNESS_PATIENCE * MIGRATE_AFTER)
+    assert bench.said(Prepare, to=B)
+
+
+def test_group_that_lacks_a_witness_and_then_a_member_too_migrates_as_soon_as_any() -> None:
+    bench = lacking_a_witness()
+    bench.pass_time(MIGRATE_AFTER)
+    bench.want(A, E, B, D)
+    bench.pass_time(MIGRATE_AFTER - 1)
+    assert not bench.said(Prepare)
+    bench.pass_time(1)
+    assert bench.said(Prepare, to=B)

@@ -72,9 +72,44 @@ def test_without_a_row_the_batch_is_searched_below_the_number() -> None:
     room = filled(200, 10)
     (glance, pages) = room.look(BrowseRange(154, 100), 1)
     assert seen(glance.shown) == list(range(155, 161))
-    assert pages == 8  # from the first one on disk: a batch could be as long as that
+    assert pages == 2  # the batch before it begins near enough
     for absurd in (-5, 0, 10, 156, 1 << 62):
         assert seen(room.look(BrowseRange(154, 100, absurd))[0].shown) == list(range(155, 201))
+
+
+def test_a_long_batch_is_searched_farther_and_farther_below_the_number() -> None:
+    room = Postroom(window_bytes=WINDOW)
+    for first, count in ((1, 20), (21, 3000), (3021, 1)):
+        room.stored(first, count)
+    (glance, pages) = room.look(BrowseRange(3010, 100), 1)
+    assert seen(glance.shown) == list(range(3011, 3021))
+    assert pages == 3  # 16 below, 256 below, then where a batch may begin at all
+    assert room.look(BrowseRange(3010, 100, 21), 1)[1] == 1
+
+
+def test_every_message_knows_how_many_were_stored_before_it_wherever_it_lies() -> None:
+    room = filled(200, 10)
+    room.settle((13, 15), (1, 2))  # operations take numbers too, and stored messages that end still count
+    room.stored(201, 5)
+    before = [one.before + n for one in room.browse(7, 200) for n in range(one.piece.count)]
+    assert before == [n for n in range(205) if n not in (0, 1, 12, 13, 14)]
+
+
+def test_the_extent_is_above_what_is_on_all_copies_and_no_more() -> None:
+    room = Postroom(window_bytes=WINDOW)
+    assert room.mailbox.browser.extent[1] == 0
+    seq = room.stored(1, 5)
+    assert room.mailbox.browser.extent == (seq + 5, 5)
+    room.send(deposit(6, 3))
+    assert room.mailbox.browser.extent == (seq + 5, 5)  # a new owner might give these numbers to others
+    room.commit()
+    room.hold(deposit(1, 2, stream=EXPRESS))
+    assert room.mailbox.browser.extent == (seq + 8, 8)
+    room.settle((seq, seq + 7))
+    room.commit()
+    room.crash()
+    assert room.mailbox.browser.extent == (seq + 8, 8)
+    assert room.stored(9) >= seq + 8
 
 
 def test_memory_is_shown_before_the_disk_is_asked() -> None:

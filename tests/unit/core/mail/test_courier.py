@@ -7,7 +7,7 @@ import pytest
 
 from causeway.core.events import ClientMessage, PeerMessage
 from causeway.core.machine import Turn
-from causeway.core.mail.courier import LOOK_AGAIN, MailCourier, may_begin
+from causeway.core.mail.courier import LOOK_AGAIN, TEACH_AGAIN, MailCourier, may_begin
 from causeway.core.messages import (
     Accepted,
     AskDomains,
@@ -23,10 +23,12 @@ from causeway.core.messages import (
     NotMember,
     Postable,
     Rejected,
+    Resolved,
     Return,
     Routed,
     Settle,
     TakeSeat,
+    TxAsk,
 )
 from causeway.errors import Code
 from causeway.limits import ROUTE_HOPS_MAX, WAITING_PER_MAILBOX_MAX
@@ -106,6 +108,15 @@ def test_owner_learns_how_to_reach_who_posted_an_envelope(stage: Stage) -> None:
     for sender in (STRANGER, OTHER, nobody, None):
         stage.courier.on_routed(at(), OTHER, Routed(KEY, NAME, 2, OURS, sender), b"")
     assert stage.links.learned == [STRANGER]
+
+
+def test_owner_tells_who_sends_by_detours_where_it_is_and_not_with_every_batch(stage: Stage) -> None:
+    stage.groups.own(NAME)
+    for hops, sender, now in ((0, OTHER, 0), (1, None, 0), (2, OTHER, 0), (2, OTHER, 1), (1, OTHER, TEACH_AGAIN)):
+        stage.courier.on_routed(at(now), THIRD, Routed(KEY, NAME, hops, OURS, sender), b"")
+    assert stage.links.take() == [(OTHER.id, Resolved(KEY, stage.groups.config(KEY)))] * 2
+    stage.courier.on_routed(at(), THIRD, Routed(KEY, NAME, 2, TxAsk(NAME, 1, 2, 3, NAME, b""), OTHER), b"")
+    assert stage.links.take() == []
 
 
 def test_clogging_is_the_desks_to_know(stage: Stage) -> None:

@@ -34,7 +34,7 @@ class Bureau:
         groups: Any = SimpleNamespace(
             load_page=self._load, owned=lambda group: True, serving=lambda group: self.serving
         )
-        config: Any = None
+        config: Any = SimpleNamespace(born=7)
         self.box = Box(self.room.mailbox, config)
         self.looks = Looks(groups)
         self.expiry = Expiry(groups, self.looks, self._write, Tracer("broker"))

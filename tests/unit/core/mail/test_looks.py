@@ -34,7 +34,7 @@ class Hall:
         self.tokens = 0
         self.mine = True
         groups: Any = SimpleNamespace(load_page=self._load, owned=lambda group: self.mine)
-        config: Any = None
+        config: Any = SimpleNamespace(born=7)
         self.box = Box(self.room.mailbox, config)
         self.looks = Looks(groups)
         self.said: list[tuple[int, Message]] = []

@@ -14,6 +14,9 @@ from causeway.limits import BROWSED_BODY_BYTES_MAX, SELECTED_BYTES_MAX, SELECTED
 from causeway.types import MILLISECOND, Flag, ServiceClass
 from causeway.wire.body import join, split
 
+EXTENT = (9, 8, 7)
+"""Where the mailbox ends, how much it ever held, and which life of it this is."""
+
 
 def batch(seq: int, *amounts: int, priority: int = 4, padding: int = 0) -> StoredBatch:
     """Messages that say an amount in their headers."""
@@ -27,8 +30,8 @@ def ask(
 ) -> tuple[Browsed, list[int]]:
     """The answer, and the numbers in it."""
     head = Browse("orders", 1, -1, limit, -1, selector)
-    shown = [Shown(one, 0, one.seq + one.count, one.seq) for one in batches]
-    answer, body = browsed(head, question_of(head), Glance(shown, hidden))
+    shown = [Shown(one, 0, one.seq + one.count, one.seq, one.count_before) for one in batches]
+    answer, body = browsed(head, question_of(head), Glance(shown, hidden), EXTENT)
     assert sum(found.size for found in answer.batches) == len(body)
     at = 0
     for found in answer.batches:

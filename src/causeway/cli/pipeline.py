@@ -1,0 +1,149 @@
+"""`causeway pipeline`: jobs on Spark over the trace lake. Parse, call, draw, print."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from causeway.cli.options import AsJson
+from causeway.cli.output import EXIT_OK, console, notices, print_json
+from causeway.errors import ConfigError
+from causeway.evaluate.drawing import check_drawing, draw
+from causeway.pipeline.faults import spark_errors
+from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_request, run_job, write_result
+from causeway.pipeline.progress import task_counts
+from causeway.pipeline.session import MASTER_USUAL, session_for
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOOKS_PER_SECOND: Final = 2
+"""How often the display asks Spark how far it is."""
+
+
+def pipeline(
+    job: Annotated[str, typer.Argument(help="; ".join(f"{name}: {one.what}" for name, one in JOBS.items()) + ".")],
+    *,
+    lake: Annotated[str, typer.Option(help="Folder of the trace lake.")] = "",
+    out: Annotated[Path | None, typer.Option(help="Folder for what comes out. Default: pipeline/JOB.")] = None,
+    master: Annotated[str, typer.Option(help="Spark master: local[N], or the URL of a cluster.")] = MASTER_USUAL,
+    driver_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of the driver, for example 2g; with local[N] of all.")
+    ] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
+    ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder where --stream keeps how far it has come. Default: OUT/checkpoint.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Where chance begins; the same seed, the same answer.")] = 0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of the job (docs/pipeline.md); may be repeated."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run a job on Spark: over the trace lake that brokers, applications and the simulator write, or of the simulator.
+
+    Writes result.json, Parquet tables and a picture to --out. With --json the content of result.json is printed, as one
+    object: "job", "summary", "tables", "pictures". On a cluster, --lake and --out are folders that its executors see
+    under the same path. Exit codes: 0 done, 1 the lake or Spark stopped it, 2 a flag is wrong or something is missing.
+    """
+    folder = str(out or Path("pipeline") / job)
+    kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""
+    if checkpoint is not None and not stream:
+        raise ConfigError("checkpoint", str(checkpoint), "is for --stream; give both")
+    request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
+    check_request(job, request)
+    check_drawing()
+    with (
+        spark_errors(),
+        session_for(job, master=master, driver_memory=driver_memory) as session,
+        _display(session, job, quiet=as_json) as tick,
+    ):
+        found = run_job(session, job, request, tick)
+    pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
+    result = write_result(found, folder, pictures)
+    if as_json:
+        print_json(result)
+    else:
+        _show(found, folder, pictures)
+    return EXIT_OK
+
+
+def parse_options(settings: list[str]) -> dict[str, str]:
+    """`NAME=VALUE` texts as a mapping."""
+    options: dict[str, str] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise ConfigError("set", text, "must be NAME=VALUE")
+        if name in options:
+            raise ConfigError(f"set {name}", value, "is there twice; give it once")
+        options[name] = value
+    return options
+
+
+@contextmanager
+def _display(session: SparkSession, job: str, *, quiet: bool) -> Iterator[Tick]:
+    """Stages of the job as a bar, with the tasks of Spark that are under way beside it."""
+    if quiet:
+        yield lambda stage, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[tasks]}"), TimeElapsedColumn())
+    ended = threading.Event()
+    with Progress(*columns, console=notices(), transient=True) as bar:
+        task = bar.add_task(job, total=None, tasks="")
+
+        def look() -> None:
+            while not ended.wait(1 / LOOKS_PER_SECOND):
+                try:
+                    done, total = task_counts(session)
+                except Exception:
+                    return  # the session has ended, and with it what there was to show
+                bar.update(task, tasks=f"{done} of {total} tasks" if total else "")
+
+        watcher = threading.Thread(target=look, name="progress", daemon=True)
+        watcher.start()
+        try:
+            yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)
+        finally:
+            ended.set()
+            watcher.join(timeout=2)
+
+
+def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
+    table = Table(title=f"{found.job}: {JOBS[found.job].what}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("what")
+    table.add_column("found", overflow="fold")
+    for name, value in found.summary.items():
+        table.add_row(escape(name.replace("_", " ")), escape(_shown(value)))
+    out = console()
+    out.print(table)
+    written = ", ".join(["result.json", *found.tables, *pictures])
+    out.print(f"written to {folder}: {written}", soft_wrap=True, markup=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:,.6g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if value is None:
+        return "-"
+    if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
+        return "\n".join(f"{name}: {_shown(one)}" for name, one in value.items())
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items()) or "-"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_shown, value)) or "-"
+    return str(value)

@@ -1,0 +1,73 @@
+"""Reading mailboxes and histories by number: a range at a time, as often as wanted, taking nothing."""
+
+# ruff: noqa: ASYNC109  the sync API is generated from this one and needs its own time limits
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator
+
+from causeway.client._async.base import wait_of
+from causeway.client._async.receiving import BusReceiving
+from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
+from causeway.types import VOLATILE_FROM
+
+
+class BusReading(BusReceiving):
+    """The part of a bus that reads by number."""
+
+    async def extent(self, mailbox: str, *, timeout: float | None = None) -> MailboxExtent:
+        """How far a mailbox reaches: what `read` can show now has lower numbers, what comes later has not."""
+        with self._engine.lock:
+            question = self._engine.session.read(
+                mailbox, VOLATILE_FROM, VOLATILE_FROM, row=VOLATILE_FROM, timeout=wait_of(timeout)
+            )
+        await self._answer(question)
+        return question.extent
+
+    async def read(
+        self,
+        mailbox: str,
+        start: int = 0,
+        stop: int = VOLATILE_FROM,
+        *,
+        row: int = -1,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[ReadStretch]:
+        """The stored messages with numbers start .. stop-1, in stretches; nothing is taken.
+
+        The next page is asked for before this one is shown; `timeout` is for each. With `limit` it ends after so many
+        messages. `row` is the number of the batch in which `start` lies, for who knows it: it saves the search.
+        """
+        wait = wait_of(timeout)
+        session, lock = self._engine.session, self._engine.lock
+        with lock:
+            page: StretchInquiry | None = session.read(mailbox, start, stop, row=row, limit=limit, timeout=wait)
+        while page is not None:
+            stretches: deque[ReadStretch] = deque(await self._answer(page))
+            with lock:
+                following = session.browse_on(page, timeout=wait)
+                self._engine.wake()
+            while stretches:
+                yield stretches.popleft()
+            assert following is None or isinstance(following, StretchInquiry)
+            page = following
+
+    async def settle_below(self, mailbox: str, number: int, *, timeout: float | None = None) -> None:
+        """Everything in a mailbox with a lower number is done with, whoever has it in hand; for who has read it."""
+        with self._engine.lock:
+            inquiry = self._engine.session.settle_below(mailbox, number, timeout=wait_of(timeout))
+        await self._answer(inquiry)
+
+    async def history_of(self, pattern: str, *, timeout: float | None = None) -> str:
+        """The mailbox, to be read by number, that keeps what is published on these topics, and perhaps on more.
+
+        Raises Refused (NO_MAILBOX) when nobody keeps a history of all of them.
+        """
+        subscription = self.subscription(pattern, start="earliest")
+        try:
+            await subscription.ready(timeout)
+            return subscription.history
+        finally:
+            await subscription.aclose()

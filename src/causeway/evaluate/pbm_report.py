@@ -1,0 +1,286 @@
+"""The body of the report on PBM. Owns: its sentences and tables. Must not know: how anything was measured or drawn."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from causeway.evaluate.closed_forms import (
+    ACK_BYTES,
+    CAUSEWAY,
+    EXPRESS,
+    MESSAGE_BYTES,
+    MSMQ,
+    PBM,
+    TRANSACTIONAL,
+)
+from causeway.evaluate.pbm_beyond import beyond, churn, formulas, limits, table_2, whole_brokers
+from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, MAIL_PAIRS
+from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, SIZES, MailCurve, Rows, Tables, best_code, curve, select
+from causeway.evaluate.writing import as_markdown, shown
+
+CODES: Final = {
+    JOINED: "whole brokers, joined",
+    FILLED: "tables filled",
+}
+
+
+def text(tables: Tables) -> str:
+    """The body of the report."""
+    means = tables["means"]
+    parts = (
+        _method(tables),
+        _kinds(),
+        _fig_6(means),
+        _fig_7(means),
+        _fig_8(tables),
+        formulas(tables),
+        whole_brokers(tables),
+        beyond(tables),
+        churn(tables),
+        table_2(tables),
+        limits(),
+    )
+    return "\n\n".join(parts)
+
+
+# How ------------------------------------------------------------------------------------------------------------------
+def _method(tables: Tables) -> str:
+    means = tables["means"]
+    ran = [
+        {
+            "brokers": brokers,
+            "PBM over": CODES[best_code(means, brokers)],
+            "seeds": max(row["seeds"] for row in curve(means, MailCurve(PBM), brokers=brokers)),
+            "our brokers themselves": "yes"
+            if any(row["brokers"] == brokers for row in tables["whole_brokers"])
+            else "no",
+        }
+        for brokers in dict.fromkeys(row["brokers"] for row in curve(means, MailCurve(PBM)))
+    ]
+    return f"""## What runs, and at which size
+
+Three things, over the same distances between the same sites, event by event in virtual time:
+
+- *PBM as the paper has it.* Who sends what to whom is the paper's sections 2.3 to 2.5 (`message_exchanges.py`);
+  each hop is decided by the product's overlay (`core/overlay`, b = 4, 16 leaves, 16 neighbours, tables that
+  prefer the nearer broker). Up to some size the overlay is that of whole brokers, the real Node, that joined each
+  other by messages and kept their tables for a minute. Beyond, the same tables without the Nodes around them are
+  filled directly: true leaf sets, and in every place the nearer of two brokers that belong there.
+- *Our brokers*: the real Node and the real client session, everything they put on their lines, between
+  {MAIL_PAIRS} pairs of applications; and the same frames by `message_exchanges.py` between many more pairs.
+- *MSMQ*: links from every site to its 5 nearest, Dijkstra's algorithm over them, stored at every site,
+  acknowledged to the site before, acknowledgements of arrival and of consumption back the same way; a write to
+  disk takes 5 to 10 ms.
+
+{as_markdown(ran)}
+
+The paper's parameters: 3.152 Mbps, K = 3, distances drawn evenly from 1 ms to the greatest, without triangle
+inequality; every broker is responsible for as many applications; an application is at any site, and its broker at
+another. Pairs are drawn, not all N² sent. A frame takes its size on the sender's line and again on the receiver's
+(the paper's 2l/p). Nothing waits for other messages, as in the formulas.
+
+*Not in the paper, chosen here.* The sizes of a message and of an acknowledgement: {MESSAGE_BYTES:,} and
+{ACK_BYTES} bytes, about what both take on our wire (below: what another size changes). The number of brokers of
+Fig. 8: several. Whether a pair is as far one way as the other: here it is, because MSMQ's acknowledgements go
+back over the links the message came by, and only then is its round trip "almost constant" (below: what else comes
+out). Of MSMQ's links those of a row of the matrix are used in the row's direction only, as the paper's directed
+graph says; a site that is among nobody's five nearest cannot be reached then (fewer than one in a hundred), and
+gets no messages. Transactional messages of MSMQ take as long as recoverable ones, as in the paper's formulas.
+
+± is the range in which the mean of one more seed lies (95 %, Student's t); it is drawn as a bar. How much seeds differ
+is taken from all sizes together, as a share of the mean: three seeds of one size would say little."""
+
+
+def _kinds() -> str:
+    rows = [
+        {
+            "the paper": "express, unreliable",
+            "our brokers": "the same",
+            "difference": "the reader says within 20 ms that it is done: one message more",
+        },
+        {
+            "the paper": "express, reliable: acknowledged by the application if it is there",
+            "our brokers": "acknowledged by the mailbox's owner at once",
+            "difference": "sooner, and means less: delivered, or in the owner's memory",
+        },
+        {
+            "the paper": "recoverable and transactional, receiver there: handed over, acknowledged by the application",
+            "our brokers": 'the same with `durability = "memory"`, which is what runs here',
+            "difference": "our default (`disk`) stores on all copies first; it is not measured here",
+        },
+        {
+            "the paper": "the same, receiver away: on K brokers in memory, then acknowledged; confirmed when delivered",
+            "our brokers": "the same",
+            "difference": "copies confirm the deletion and the reader is told: K messages more",
+        },
+        {
+            "the paper": "acknowledgements are routed along the ring",
+            "our brokers": "straight to the source broker",
+            "difference": "one hop instead of h",
+        },
+        {
+            "the paper": "a transactional sender waits for each acknowledgement",
+            "our brokers": "keeps a window on its way",
+            "difference": "see below",
+        },
+    ]
+    return f"""## The paper's message types and ours
+
+{as_markdown(rows)}"""
+
+
+# The paper's figures --------------------------------------------------------------------------------------------------
+def _with_range(row: dict[str, Any], metric: str) -> str:
+    width = row[f"{metric}_range"]
+    return shown(row[metric]) + (f" ± {shown(width)}" if width is not None else "")
+
+
+def _table(means: Rows, columns: dict[str, MailCurve], metric: str) -> str:
+    by_size = {name: {r["brokers"]: r for r in curve(means, line, most_ms=BASE_MS)} for name, line in columns.items()}
+    sizes = sorted({brokers for rows in by_size.values() for brokers in rows})
+    rows = [
+        {"brokers": brokers}
+        | {name: _with_range(found[brokers], metric) if brokers in found else "" for name, found in by_size.items()}
+        for brokers in sizes
+    ]
+    return as_markdown(rows)
+
+
+def _fig_6(means: Rows) -> str:
+    hops = {
+        "PBM, hops": MailCurve(PBM),
+        "MSMQ, hops": MailCurve(MSMQ),
+    }
+    rows = [
+        {
+            "brokers": pbm["brokers"],
+            "PBM hops": pbm["hops"],
+            "ms per hop": pbm["hop_ms"],
+            "MSMQ hops": msmq["hops"],
+            "ms per link": msmq["hop_ms"],
+        }
+        for pbm, msmq in zip(*(curve(means, line, most_ms=BASE_MS) for line in hops.values()), strict=True)
+    ]
+    columns = {
+        "PBM, there": MailCurve(PBM),
+        "PBM, away": MailCurve(PBM, online=False),
+        "PBM express, away": MailCurve(PBM, EXPRESS, online=False),
+        "MSMQ stored": MailCurve(MSMQ),
+        "MSMQ express": MailCurve(MSMQ, EXPRESS),
+        "ours, there": MailCurve(CAUSEWAY),
+        "ours, learned": MailCurve(CAUSEWAY, learned=True),
+    }
+    return f"""## Fig. 6: delay and round trip against the number of brokers
+
+![delay](fig_6a_delay.png)
+
+![round trip](fig_6b_round_trip.png)
+
+One way, in ms (to a receiver that is away: to its broker, whatever the type):
+
+{_table(means, columns, "one_way_ms")}
+
+There and back, in ms, of reliable messages:
+
+{_table(means, columns, "round_trip_ms")}
+
+{as_markdown(rows)}
+
+With a receiver that is there, PBM does the same for every type. A hop of PBM is to the nearer one of some brokers at
+first and to any broker at last; hops from and to applications are to any broker."""
+
+
+def _fig_7(means: Rows) -> str:
+    def columns(*, reliable: bool) -> dict[str, MailCurve]:
+        service = TRANSACTIONAL if reliable else "recoverable"
+        found = {
+            "PBM, there": MailCurve(PBM, service, reliable=reliable),
+            "PBM, away": MailCurve(PBM, service, online=False, reliable=reliable),
+            "PBM express, away": MailCurve(PBM, EXPRESS, online=False, reliable=reliable),
+            "MSMQ": MailCurve(MSMQ, service, reliable=reliable),
+            "ours, there": MailCurve(CAUSEWAY, service, reliable=reliable),
+            "ours, away": MailCurve(CAUSEWAY, service, online=False, reliable=reliable),
+        }
+        return found | {"ours, learned, there": MailCurve(CAUSEWAY, service, reliable=reliable, learned=True)}
+
+    return f"""## Fig. 7: messages between sites for one message
+
+![reliable](fig_7a_reliable.png)
+
+![unreliable](fig_7b_unreliable.png)
+
+Reliable:
+
+{_table(means, columns(reliable=True), "frames")}
+
+Unreliable:
+
+{_table(means, columns(reliable=False), "frames")}"""
+
+
+def _fig_8(tables: Tables) -> str:
+    sizes = sorted({row["brokers"] for row in tables["crossings"]})
+    crossed = []
+    for variant in dict.fromkeys(row["variant"] for row in tables["crossings"]):
+        for metric, name in (("one_way_ms", "one way"), ("round_trip_ms", "round trip")):
+            row: dict[str, Any] = {"": f"{variant}, {name}"}
+            for brokers in sizes:
+                found = [
+                    r["crossing_ms"]
+                    for r in tables["crossings"]
+                    if (r["variant"], r["metric"], r["service"], r["brokers"])
+                    == (variant, metric, TRANSACTIONAL, brokers)
+                ]
+                row[f"{brokers:,}"] = _ms(found[0]) if found else ""
+            crossed.append(row)
+    by_size = [
+        {"brokers": row["brokers"]} | {f"{size:,} bytes": _ms(row[f"bytes_{size}"]) for size in SIZES}
+        for row in tables["sizes"]
+    ]
+    return f"""## Fig. 8: delay and round trip against the distance
+
+![delay](fig_8a_delay.png)
+
+![round trip](fig_8b_round_trip.png)
+
+![crossings](crossings.png)
+
+The greatest distance, in ms, up to which stored messages are sooner than MSMQ's, by the number of brokers:
+
+{as_markdown(crossed)}
+
+{_reached(tables)} One way, PBM, if messages had other sizes (every hop takes 2l/p more or less):
+
+{as_markdown(by_size)}
+
+Whether the paper's messages were large, its tables better or its brokers more, its text does not say.
+{_directed(tables)}"""
+
+
+def _ms(crossing: float | None) -> str:
+    return "never" if crossing is None else shown(crossing)
+
+
+def _reached(tables: Tables) -> str:
+    """The paper's one number beside ours."""
+    wanted = [row for row in tables["crossings"] if (row["service"], row["metric"]) == (TRANSACTIONAL, "one_way_ms")]
+    most = max(row["brokers"] for row in wanted if row["brokers"] <= PAPER_SIZE_MAX)
+    said = "; ".join(f"{row['variant']}: {_ms(row['crossing_ms'])}" for row in wanted if row["brokers"] == most)
+    return (
+        f"The paper says about 35. Here, one way with {most:,} brokers: {said}. *Perfect* tables know the nearest "
+        "broker for every place; the others are those of brokers that joined a minute ago. *Never*: not even at 10 ms."
+    )
+
+
+def _directed(tables: Tables) -> str:
+    means = tables["means"]
+    apart = {
+        row["system"]: row for row in select(means, directed=True, service=TRANSACTIONAL, online=True, learned=False)
+    }
+    brokers = apart[MSMQ]["brokers"]
+    (same,) = curve(means, MailCurve(MSMQ), brokers=brokers, most_ms=BASE_MS)
+    return (
+        f"If both directions of a pair are drawn apart, MSMQ's round trip with {brokers:,} brokers at {BASE_MS} ms is "
+        f"{shown(apart[MSMQ]['round_trip_ms'])} ms instead of {shown(same['round_trip_ms'])}, because nobody chose the "
+        f"links for the way back; PBM's is {shown(apart[PBM]['round_trip_ms'])}."
+    )

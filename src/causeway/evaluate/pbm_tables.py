@@ -1,0 +1,280 @@
+"""Tables of PBM's evaluation: means over seeds, formulas beside them, where one system overtakes the other.
+
+Owns: arithmetic over measurements. Must not know: how they were made, what is said about them.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from causeway.evaluate.closed_forms import (
+    BITS_PER_SECOND,
+    CAUSEWAY,
+    DEPLOYMENTS,
+    EXPRESS,
+    MESSAGE_BYTES,
+    MSMQ,
+    PBM,
+    TRANSACTIONAL,
+    deployment_cost_usd,
+    site_cost_usd,
+)
+from causeway.evaluate.fits import prediction, relative_spread
+from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, NODES, TWIN, MailCost
+
+Rows = Sequence[dict[str, Any]]
+Tables = Mapping[str, list[dict[str, Any]]]
+"""Of an evaluation, by their names."""
+
+KEYS: Final = ("system", "code", "brokers", "most_ms", "service", "reliable", "online", "learned", "seen", "directed")
+METRICS: Final = (
+    "hops",
+    "hop_ms",
+    "one_way_ms",
+    "round_trip_ms",
+    "frames",
+    "bytes",
+    "formula_one_way_ms",
+    "formula_round_trip_ms",
+    "formula_frames",
+)
+WITH_RANGE: Final = ("one_way_ms", "round_trip_ms", "frames")
+PAPER_SIZE_MAX: Final = 1024
+"""The paper's largest network."""
+AGREED: Final = 0.02
+"""So much may a simulated mean and its formula differ where the formula's assumptions hold."""
+
+
+def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
+    """For each network, system and kind of message: means over seeds, and around them the range of another seed.
+
+    How much seeds differ is taken from all sizes together.
+    """
+    groups: dict[tuple[Any, ...], list[MailCost]] = {}
+    alike: dict[tuple[Any, ...], list[list[MailCost]]] = {}
+    for cost in costs:
+        groups.setdefault(tuple(getattr(cost, key) for key in KEYS), []).append(cost)
+    for group in groups.values():
+        alike.setdefault(_vary_alike(group[0]), []).append(group)
+    return [_mean_row(key, group, alike[_vary_alike(group[0])]) for key, group in groups.items()]
+
+
+def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
+    """All sizes of a system and a kind of message; rings with tables that are joined and filled."""
+    code = FILLED if cost.code == JOINED else cost.code
+    kind = (cost.service, cost.reliable, cost.online, cost.learned)
+    return (cost.system, code, *kind, cost.most_ms, cost.directed)
+
+
+def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
+    row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
+    row |= {"seeds": len(group), "messages": sum(cost.messages for cost in group)}
+    for metric in METRICS:
+        values = _values(group, metric)
+        row[metric] = mean = round(statistics.fmean(values), 4) if values else None
+        if metric in WITH_RANGE:
+            width = math.inf
+            if mean is not None:
+                spread, freedom = relative_spread(_values(same, metric) for same in alike)
+                width = mean * prediction(spread, freedom, len(values))
+            row[f"{metric}_range"] = round(width, 4) if math.isfinite(width) else None
+    return row
+
+
+def _values(group: list[MailCost], metric: str) -> list[float]:
+    return [value for cost in group if (value := getattr(cost, metric)) is not None]
+
+
+# Finding rows ---------------------------------------------------------------------------------------------------------
+def select(means: Rows, **wanted: object) -> list[dict[str, Any]]:
+    """Rows of means with these values, by size and distance."""
+    found = [row for row in means if all(row[name] == value for name, value in wanted.items())]
+    return sorted(found, key=lambda row: (row["brokers"], row["most_ms"]))
+
+
+def best_code(means: Rows, brokers: int) -> str:
+    """Which ring of a size is shown: that of joined brokers, unless more seeds were measured with filled tables."""
+    seeds = {JOINED: 0, FILLED: 0}
+    for row in select(means, system=PBM, brokers=brokers, directed=False):
+        if row["code"] == JOINED or row["seen"]:
+            seeds[row["code"]] = max(seeds[row["code"]], row["seeds"])
+    return JOINED if seeds[JOINED] >= seeds[FILLED] else FILLED
+
+
+class MailCurve(NamedTuple):
+    """What one curve shows."""
+
+    system: str
+    service: str = TRANSACTIONAL
+    online: bool = True
+    reliable: bool = True
+    learned: bool = False
+    perfect: bool = False
+    """Tables that know the nearest of all; otherwise those of the code that `best_code` says."""
+
+
+def curve(
+    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None
+) -> list[dict[str, Any]]:
+    """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there."""
+    wanted = {"system": line.system, "service": line.service, "reliable": line.reliable, "learned": line.learned}
+    wanted |= {"online": line.online or line.system == MSMQ, "directed": False}
+    wanted |= {name: value for name, value in (("brokers", brokers), ("most_ms", most_ms)) if value is not None}
+    found = select(means, **wanted)
+    if line.system == MSMQ:
+        return found
+    if line.perfect:
+        return [row for row in found if (row["code"], row["seen"]) == (FILLED, 0)]
+    chosen = {row["brokers"]: best_code(means, row["brokers"]) for row in found}
+    return [row for row in found if row["code"] == chosen[row["brokers"]] and (row["code"] == JOINED or row["seen"])]
+
+
+# Formulas -------------------------------------------------------------------------------------------------------------
+def formula_rows(means: Rows) -> list[dict[str, Any]]:
+    """How far simulated means are from the paper's formulas, at the worst, over all networks and distances."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in means:
+        if row["system"] in (PBM, MSMQ) and not row["directed"]:
+            key = (row["system"], row["service"], row["reliable"], row["online"])
+            found.setdefault(key, []).append(row)
+    return [
+        {
+            "system": system,
+            "service": service,
+            "reliable": reliable,
+            "online": online,
+            "networks": len(rows),
+            **{f"{metric}_off": _worst(rows, metric) for metric in WITH_RANGE},
+            "assumes_away": system == PBM and service != EXPRESS and reliable and not online,
+        }
+        for (system, service, reliable, online), rows in found.items()
+    ]
+
+
+def _worst(rows: Rows, metric: str) -> float | None:
+    """The greatest difference from the formula, as a share of it, with its sign."""
+    shares: list[float] = [
+        row[metric] / row[f"formula_{metric}"] - 1
+        for row in rows
+        if row[metric] is not None and row[f"formula_{metric}"]
+    ]
+    if not shares:
+        return None
+    least, most = min(shares), max(shares)
+    return round(least if -least > most else most, 4)
+
+
+# Whole brokers --------------------------------------------------------------------------------------------------------
+def twin_rows(means: Rows) -> list[dict[str, Any]]:
+    """Real brokers and sessions beside the exchange between the same applications, kind by kind."""
+    rows = []
+    for real in select(means, code=NODES):
+        (twin,) = select(means, code=TWIN, **{key: real[key] for key in KEYS if key != "code"})
+        row = {key: real[key] for key in ("brokers", "service", "reliable", "online", "learned", "seeds", "messages")}
+        for metric in ("one_way_ms", "round_trip_ms", "frames", "bytes"):
+            row |= {f"brokers_{metric}": real[metric], f"exchange_{metric}": twin[metric]}
+        rows.append(row)
+    return rows
+
+
+def ring_agreement(means: Rows) -> list[dict[str, Any]]:
+    """Joined brokers beside filled tables of the same size."""
+    rows = []
+    for joined in select(means, system=PBM, code=JOINED, service=TRANSACTIONAL, online=True, most_ms=BASE_MS):
+        same = {key: joined[key] for key in KEYS if key not in ("code", "seen")}
+        (filled,) = [row for row in select(means, code=FILLED, **same) if row["seen"]]
+        rows.append(
+            {
+                "brokers": joined["brokers"],
+                "joined_seeds": joined["seeds"],
+                "joined_hops": joined["hops"],
+                "filled_hops": filled["hops"],
+                "joined_one_way_ms": joined["one_way_ms"],
+                "filled_one_way_ms": filled["one_way_ms"],
+                "differs": round(filled["one_way_ms"] / joined["one_way_ms"] - 1, 4),
+            }
+        )
+    return rows
+
+
+# Where one overtakes the other ----------------------------------------------------------------------------------------
+VARIANTS: Final = {
+    "PBM": MailCurve(PBM),
+    "PBM, perfect tables": MailCurve(PBM, perfect=True),
+    "our brokers": MailCurve(CAUSEWAY),
+    "our brokers, learned routes": MailCurve(CAUSEWAY, learned=True),
+}
+
+
+def crossings(means: Rows) -> list[dict[str, Any]]:
+    """The distance beyond which MSMQ is faster, for each size measured at several distances; None when it always is.
+
+    Delays are straight lines over the distance, so that this is exact between two distances, and beyond the last.
+    """
+    rows = []
+    for name, variant in VARIANTS.items():
+        for service in (TRANSACTIONAL, EXPRESS):
+            ours = curve(means, variant._replace(service=service))
+            for brokers in _several(ours):
+                first = [row for row in ours if row["brokers"] == brokers]
+                second = curve(means, MailCurve(MSMQ, service), brokers=brokers)
+                row = {"variant": name, "brokers": brokers, "service": service}
+                rows += [
+                    {**row, "metric": metric, "crossing_ms": _crossing(first, second, metric)}
+                    for metric in ("one_way_ms", "round_trip_ms")
+                ]
+    return rows
+
+
+def _several(rows: Rows) -> list[int]:
+    """Sizes that were measured at several distances."""
+    return sorted({row["brokers"] for row in rows if row["most_ms"] != BASE_MS})
+
+
+SIZES: Final = (100, MESSAGE_BYTES, 5_000, 20_000)
+
+
+def crossings_by_size(means: Rows) -> list[dict[str, Any]]:
+    """As `crossings` of PBM's transactional messages, if they had other sizes: every hop takes 2l/p."""
+    ours = curve(means, MailCurve(PBM))
+    rows = []
+    for brokers in _several(ours):
+        row: dict[str, Any] = {"brokers": brokers}
+        for size in SIZES:
+            longer = 2 * 8 * (size - MESSAGE_BYTES) / BITS_PER_SECOND * 1000
+            theirs = curve(means, MailCurve(MSMQ), brokers=brokers)
+            first = [{**r, "ms": r["one_way_ms"] + (r["hops"] + 2) * longer} for r in ours if r["brokers"] == brokers]
+            second = [{**r, "ms": r["one_way_ms"] + r["hops"] * longer} for r in theirs]
+            row[f"bytes_{size}"] = _crossing(first, second, "ms")
+        rows.append(row)
+    return rows
+
+
+def _crossing(ours: Rows, theirs: Rows, metric: str) -> float | None:
+    gaps = [(a["most_ms"], a[metric] - b[metric]) for a, b in zip(ours, theirs, strict=True)]
+    if gaps[0][1] > 0:
+        return None
+    after = next((at for at, (_, gap) in enumerate(gaps) if gap > 0), len(gaps) - 1)
+    (x0, y0), (x1, y1) = gaps[after - 1], gaps[after]
+    return round(x0 - y0 * (x1 - x0) / (y1 - y0), 1) if y1 > y0 else None
+
+
+# Table 2 --------------------------------------------------------------------------------------------------------------
+def cost_rows(sites: int = 1000) -> list[dict[str, Any]]:
+    """What a site costs, and an enterprise of many; with PBM half of the sites may do without a broker, say."""
+    cheapest = site_cost_usd(DEPLOYMENTS[0])
+    return [
+        {
+            "deployment": deployment.name,
+            "application_servers": deployment.application_servers,
+            "database_servers": deployment.database_servers,
+            "site_usd": site_cost_usd(deployment),
+            "times_pbm": site_cost_usd(deployment) / cheapest,
+            "sites": sites,
+            "enterprise_usd": deployment_cost_usd(deployment, sites),
+        }
+        for deployment in DEPLOYMENTS
+    ]

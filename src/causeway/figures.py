@@ -1,0 +1,42 @@
+"""Figures as records: points and words. `evaluate.drawing` makes pictures of them; who fills them needs no matplotlib.
+
+Owns: these records. Must not know: how a figure is drawn, where files go.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Curve(msgspec.Struct, frozen=True):
+    """Points that belong together, with the range over seeds where there is one."""
+
+    label: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    ranges: tuple[tuple[float, float], ...] = ()
+    style: int = 0
+    """Curves of one style belong together, in all figures of a report."""
+    hollow: bool = False
+    """The second of two curves of one style."""
+    marked: bool = True
+    """False: a line alone, for many points."""
+    joined: bool = True
+    """False: marks alone."""
+    formula: str = ""
+    """What is written beside it, instead of in the legend: nothing was measured."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """One figure, as it is to be drawn."""
+
+    name: str
+    """Of its files, without an ending."""
+    title: str
+    x_label: str
+    y_label: str
+    curves: tuple[Curve, ...]
+    scale: str = "log"
+    """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
+    y_scale: str = ""
+    """Of the upright axis, where it is another."""

@@ -1,0 +1,44 @@
+"""Opening a recorder where somebody asked for one. Owns: what is said when the lake cannot be written at all.
+
+Nothing else of the lake is loaded before somebody asks: pyarrow takes a while, and is an extra.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from causeway.errors import ConfigError
+from causeway.limits import LAKE_BYTES_MAX
+from causeway.types import SECOND, Duration, Instant
+
+if TYPE_CHECKING:
+    from causeway.lake.recorder import Recorder
+
+
+def require_pyarrow(lake: str | Path) -> None:
+    """Refuse a lake where it cannot be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        remedy = "needs pyarrow; install it with \"pip install 'causeway[lake]'\", or leave the lake out"
+        raise ConfigError("lake", str(lake), remedy)
+
+
+def open_recorder(
+    lake: str | Path,
+    who: tuple[str, str, int, str],
+    clock: Callable[[], Instant],
+    *,
+    bytes_max: int = LAKE_BYTES_MAX,
+    every: Duration = 5 * SECOND,
+) -> Recorder:
+    """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer."""
+    require_pyarrow(lake)
+    from causeway.lake.recorder import Recorder
+    from causeway.lake.segments import NO_DOMAIN, WriterName
+
+    writer = WriterName(*who[:3], who[3] or NO_DOMAIN)
+    recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every)
+    recorder.start()
+    return recorder

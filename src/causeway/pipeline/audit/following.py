@@ -1,0 +1,107 @@
+"""The audit of a lake that grows: what is new is kept, and what it touches is judged again.
+
+A run keeps the columns of its rows that the rules read. Then it judges the streams that got new rows, and the circles
+of applications that did, from all that was kept; verdicts of earlier runs about the same streams and senders count no
+more. What is missing is asked for at the end of each run, over all lives: a gap may have been filled meanwhile. So the
+answer is that of the batch, over what has been read.
+
+Owns: what is kept, and which verdict is the last. Must not know: the rules.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, missed
+from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
+from causeway.pipeline.audit.words import CAUSAL, STEPS
+from causeway.pipeline.frame import JobRequest
+from causeway.pipeline.increments import follow, parts_folder
+from causeway.trace import Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STREAM: Final = ("source", "incarnation", "dest", "stream")
+_UNREAD: Final = ("version", "at", "seat", "peer", "bytes", "day")
+_KEY: Final = ("causal_order", *_STREAM)
+
+
+def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataFrame]:
+    """Read what is new, judge what it touches: all verdicts that count now, and the lives that are in doubt."""
+    parts = parts_folder(request, "events")
+
+    def keep(batch: DataFrame, number: int) -> None:
+        _Run(batch.persist(), parts, number).keep()
+        batch.unpersist()
+
+    follow(spark, request, "events", __name__, keep)
+    lives = added_up(spark.read.parquet(str(parts / "lives")).drop("run"))
+    gone = spark.read.parquet(str(parts / "missed")).select("writer").distinct()
+    return last_verdicts(spark, parts), doubtful(lives, gone)
+
+
+def last_verdicts(spark: SparkSession, parts: Path) -> DataFrame:
+    """Of each stream, and of each sender in causal order, the verdicts of the last run that judged it."""
+    touched = spark.read.parquet(str(parts / "touched"))
+    last = touched.groupBy(*_KEY).agg(F.max("run").alias("run"))
+    verdicts = spark.read.parquet(str(parts / "verdicts"))
+    columns = [name for name in verdicts.columns if name != "run"]
+    keyed = verdicts.select(F.struct(*columns).alias("verdict"), "run", *_key(F.col("guarantee") == CAUSAL))
+    return keyed.join(last, [*_KEY, "run"], how="left_semi").select("verdict.*")
+
+
+def _key(causal: Column) -> list[Column]:
+    """What a verdict is about: a stream; or, of causal order, all that an application has sent."""
+    return [
+        causal.alias("causal_order"),
+        F.col("source"),
+        F.when(causal, 0).otherwise(F.col("incarnation")).cast("long").alias("incarnation"),
+        F.when(causal, "").otherwise(F.col("dest")).alias("dest"),
+        F.when(causal, 0).otherwise(F.col("stream")).cast("int").alias("stream"),
+    ]
+
+
+class _Run:
+    """One run, of this number: what it replaces if it was interrupted and comes again."""
+
+    def __init__(self, batch: DataFrame, parts: Path, number: int) -> None:
+        self._batch, self._parts, self._number = batch, parts, number
+
+    def keep(self) -> None:
+        self._write(life_sums(self._batch), "lives")
+        self._write(missed(self._batch), "missed")
+        told = F.col("step").isin(*STEPS, int(Step.SENT))
+        self._write(self._batch.where(told).drop(*_UNREAD), "rows")
+        spark = self._batch.sparkSession
+        rows = spark.read.parquet(str(self._parts / "rows")).where(F.col("run") <= self._number)
+        new = rows.where(F.col("run") == self._number)
+        streams = new.select(*_STREAM).distinct()
+        members = self._members(causal_rows(rows), causal_rows(new)).persist()
+        senders = members.select(
+            F.col("name").alias("source"),
+            F.lit(0).alias("incarnation"),
+            F.lit("").alias("dest"),
+            F.lit(0).alias("stream"),
+        )
+        touched = streams.select(*_key(F.lit(False))).unionByName(senders.select(*_key(F.lit(True))))
+        self._write(touched, "touched")
+        verdicts = stream_verdicts(rows.join(streams, list(_STREAM), how="left_semi")).unionByName(
+            causal_verdicts(causal_rows(rows), members)
+        )
+        self._write(verdicts, "verdicts")
+        members.unpersist()
+
+    def _members(self, causal: DataFrame, new: DataFrame) -> DataFrame:
+        """All applications of the circles in which something is new."""
+        joined = circles(causal)
+        named = new.select(F.col("writer").alias("name")).union(new.select(F.col("source").alias("name"))).distinct()
+        touched = joined.join(named, "name", how="left_semi").select("circle").distinct()
+        return joined.join(touched, "circle", how="left_semi").select("name", "circle")
+
+    def _write(self, frame: DataFrame, name: str) -> None:
+        frame.write.mode("overwrite").parquet(str(self._parts / name / f"run={self._number}"))

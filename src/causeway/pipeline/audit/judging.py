@@ -1,0 +1,227 @@
+"""The rules on Spark: events are brought together by stream, or by applications that talk to each other, and judged.
+
+Owns: how rows are spread and sorted. Must not know: the rules (`streams`, `happened`), what is missing (`doubts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from causeway.pipeline.audit.chains import Records
+from causeway.pipeline.audit.happened import Replayed, codes, replay
+from causeway.pipeline.audit.streams import judge
+from causeway.pipeline.audit.tables import VERDICTS, verdict_table
+from causeway.pipeline.audit.words import (
+    APART,
+    CAUSAL,
+    EVIDENCE_MAX,
+    HELD,
+    SHARED,
+    STEPS,
+    UNKNOWN,
+    VIOLATED,
+    Evidence,
+    Row,
+    Verdict,
+    class_name,
+)
+from causeway.trace import Step
+
+VERDICTS_PER_BATCH: Final = 1_000
+_STREAM: Final = ("source", "incarnation", "dest", "stream")
+_SENT: Final = int(Step.SENT)
+_RECEIVED: Final = int(Step.RECEIVED)
+
+
+# One stream after the other ------------------------------------------------------------------------------------------
+def stream_verdicts(events: DataFrame) -> DataFrame:
+    """What holds of each stream of messages. Sorting is Spark's, on disk where it must be; Python sees one batch of
+    messages at a time."""
+    rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in Row._fields))
+    together = rows.repartition(*_STREAM).sortWithinPartitions(
+        *_STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
+    )
+    return together.mapInArrow(_judged, VERDICTS)
+
+
+def _column(name: str) -> Column:
+    if name == "broker":
+        return (F.col("role") == "broker").alias(name)
+    if name == "apart":
+        return F.col("note").rlike(APART).alias(name)
+    return F.col(name)
+
+
+def _judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = chain.from_iterable(map(_rows, batches))
+    verdicts = judge(rows)
+    while found := list(islice(verdicts, VERDICTS_PER_BATCH)):
+        yield from verdict_table(found).to_batches()
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
+    return map(Row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+
+
+# Applications that talk to each other --------------------------------------------------------------------------------
+CAUSAL_COLUMNS: Final = (
+    "writer",
+    "life",
+    "sequence",
+    "step",
+    "source",
+    "incarnation",
+    "dest",
+    "stream",
+    "first",
+    "last",
+    "mailbox",
+    "service",
+    "reliable",
+)
+
+
+def causal_rows(events: DataFrame) -> DataFrame:
+    """What applications sent and took in causal order."""
+    mine = (F.col("role") == "application") & F.col("causal") & F.col("step").isin(_SENT, _RECEIVED)
+    return events.where(mine).select(*CAUSAL_COLUMNS)
+
+
+def circles(causal: DataFrame) -> DataFrame:
+    """`name` of each application and the `circle` that it belongs to: those that are joined by who took what from
+    whom. One task connects them; it sees each pair once."""
+    taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct()
+    return taken.repartition(1).mapInArrow(connected, "name string, circle string")
+
+
+def connected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Names and circles from rows of source, mailbox and reader."""
+    above: dict[str, str] = {}
+
+    def top(name: str) -> str:
+        while above.setdefault(name, name) != name:
+            above[name] = above[above[name]]
+            name = above[name]
+        return name
+
+    applications: dict[str, None] = {}
+    for batch in batches:
+        for source, mailbox, reader in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            applications |= {source: None, reader: None}
+            for one in (source, reader):
+                ours, theirs = top(f"a {one}"), top(f"m {mailbox}")
+                above[max(ours, theirs)] = min(ours, theirs)  # the least name stands for all, in whatever order
+    names = sorted(applications)
+    if names:
+        yield pa.RecordBatch.from_pydict({"name": names, "circle": [top(f"a {name}") for name in names]})
+
+
+def causal_verdicts(causal: DataFrame, joined: DataFrame) -> DataFrame:
+    """What holds of causal order, one circle of applications after the other."""
+    mine = causal.join(joined, causal["writer"] == joined["name"], how="inner").drop("name")
+    return mine.groupBy("circle").applyInArrow(_replayed, VERDICTS)
+
+
+def _replayed(table: pa.Table) -> pa.Table:
+    return verdict_table(causal_table_verdicts(table))
+
+
+def causal_table_verdicts(table: pa.Table) -> Iterator[Verdict]:
+    """Verdicts about one circle."""
+    table = table.combine_chunks()
+    records = records_of(table)
+    found = replay(records)
+    yield from _causal_counts(table, records, found)
+    yield from _causal_findings(table, found)
+
+
+def records_of(table: pa.Table) -> Records:
+    """Names as numbers, columns as arrays."""
+    size = table.num_rows
+    names = _text_codes(pa.concat_arrays([_one(table, "writer"), _one(table, "source")]))
+    dests = _text_codes(_one(table, "dest"))
+    streams = codes(dests * 256 + _numbers(table, "stream"))
+    return Records(
+        names[:size],
+        _numbers(table, "life"),
+        _numbers(table, "sequence"),
+        _numbers(table, "step") == _SENT,
+        names[size:],
+        _numbers(table, "incarnation"),
+        streams,
+        _numbers(table, "first"),
+        _numbers(table, "last"),
+        _text_codes(_one(table, "mailbox")),
+    )
+
+
+def _one(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name).combine_chunks()
+    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+
+
+def _text_codes(texts: pa.Array) -> NDArray[np.int64]:
+    indices = pc.dictionary_encode(texts).indices
+    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    return np.asarray(_one(table, name).to_numpy(zero_copy_only=False), np.int64)
+
+
+def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterator[Verdict]:
+    """How many messages of each stream were held against the order."""
+    late = np.zeros(table.num_rows, np.int64)
+    for one in found.late:
+        late[one.taken] += one.last - one.first + 1
+    how = _numbers(table, "service") * 2 + _numbers(table, "reliable")
+    columns = np.stack([records.source, records.incarnation, records.stream, how], axis=1)
+    _, examples, streams = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    for outcome, messages in ((HELD, found.checked - late), (SHARED, found.shared)):
+        totals = np.bincount(streams.ravel(), weights=messages.astype(np.float64))
+        for code in np.flatnonzero(totals).tolist():
+            one = table.slice(int(examples[code]), 1).to_pylist()[0]
+            name = class_name(one["service"], reliable=one["reliable"], causal=True)
+            whose = (one["source"], one["incarnation"], one["dest"], one["stream"])
+            yield Verdict(name, CAUSAL, outcome, int(totals[code]), *whose)
+
+
+def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Verdict]:
+    for late in found.late:
+        reason = "its mailbox had shown something that it happened before"
+        yield _causal_verdict(table, late.taken, (late.first, late.last), (VIOLATED, reason), late.chain)
+    for entry in found.impossible:
+        one = table.slice(entry, 1).to_pylist()[0]
+        reason = "the records have it that it was taken before it was sent"
+        yield _causal_verdict(table, entry, (one["first"], one["last"]), (UNKNOWN, reason), (entry,))
+
+
+def _causal_verdict(
+    table: pa.Table, entry: int, ids: tuple[int, int], said: tuple[str, str], shown: tuple[int, ...]
+) -> Verdict:
+    one = table.slice(entry, 1).to_pylist()[0]
+    name = class_name(one["service"], reliable=one["reliable"], causal=True)
+    left_out = len(shown) - EVIDENCE_MAX
+    if left_out > 0:
+        half = EVIDENCE_MAX // 2
+        shown = (*shown[:half], *shown[-half:])
+    evidence = tuple(_evidence(table, step) for step in shown)
+    who = (one["source"], one["incarnation"], one["dest"], one["stream"], *ids, one["mailbox"])
+    reason = f"{said[1]} ({left_out} events in between left out)" if left_out > 0 else said[1]
+    # What is missing elsewhere can only hide that something happened before: it is the reader's own records that count.
+    return Verdict(name, CAUSAL, said[0], ids[1] - ids[0] + 1, *who, reason, (), evidence)
+
+
+def _evidence(table: pa.Table, entry: int) -> Evidence:
+    one = table.slice(entry, 1).to_pylist()[0]
+    ids = (one["source"], one["first"], one["last"], one["mailbox"])
+    return Evidence(one["writer"], one["life"], one["sequence"], Step(one["step"]).name, *ids)

@@ -1,0 +1,309 @@
+"""Verdicts about one stream of messages: one source and life, one destination, one class.
+
+Rows come by stream, highest ids first, and are read once: whatever speaks of the same ids comes together, and what has
+happened to later ids is known already. So memory holds the rows of one batch, and for each mailbox and reader one row.
+
+    kept        stored, or acknowledged by a mailbox, and never handed out although something behind it was
+    once        taken twice by one life of a reader and not given back; handed out after it was settled; stored twice
+    in order    transactional: handed out, or taken, for the first time after one with a higher id
+    stored ...  acknowledged before its owner had it, by the owner's own order; or nobody had it; or copies are missing
+
+Only the order of one writer's own records is used, never a clock. What was handed out twice may come late.
+Owns: these rules. Must not know: Spark, which records are missing (`doubts`), order between applications (`happened`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from causeway.pipeline.audit.words import (
+    HELD,
+    IN_ORDER,
+    KEPT,
+    ONCE,
+    STORED_FIRST,
+    VIOLATED,
+    WAITING,
+    Row,
+    Verdict,
+    class_name,
+    evidence_of,
+)
+from causeway.trace import Step
+from causeway.types import ServiceClass
+
+_ACKNOWLEDGED: Final = int(Step.ACKNOWLEDGED)
+_COPIED: Final = int(Step.COPIED)
+_DELIVERED: Final = int(Step.DELIVERED)
+_RECEIVED: Final = int(Step.RECEIVED)
+_RETURNED: Final = int(Step.RETURNED)
+_SETTLED: Final = int(Step.SETTLED)
+_STORED: Final = int(Step.STORED)
+_HANDED: Final = frozenset(map(int, (Step.DELIVERED, Step.RECEIVED, Step.SETTLED)))
+_REACHED: Final = _HANDED | frozenset(map(int, (Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED)))
+"""What shows that a message is not just lying in its mailbox."""
+_HAD: Final = frozenset(map(int, (Step.STORED, Step.SETTLED, Step.DEAD, Step.EXPIRED)))
+"""What shows that an owner had a message of a stored class, or that its reader was done with it."""
+_HAD_EXPRESS: Final = _HAD | frozenset(map(int, (Step.TAKEN, Step.DELIVERED, Step.RECEIVED)))
+_TRANSACTIONAL: Final = int(ServiceClass.TRANSACTIONAL)
+_COMMITTED: Final = int(ServiceClass.COMMITTED)
+
+Stream = tuple[str, int, str, int]
+Steps = dict[int, list[Row]]
+_NOTHING: Final[list[Row]] = []
+
+
+def judge(rows: Iterable[Row]) -> Iterator[Verdict]:
+    """Verdicts about rows that come by stream, in each highest `last` first: findings, and counts of each stream."""
+    judged: StreamJudge | None = None
+    for stream, batch in stretches(rows):
+        if judged is None or judged.stream != stream:
+            if judged is not None:
+                yield from judged.counts()
+            judged = StreamJudge(stream)
+        for first, last, about in pieces(batch):
+            yield from judged.judge(first, last, about)
+    if judged is not None:
+        yield from judged.counts()
+
+
+def stretches(rows: Iterable[Row]) -> Iterator[tuple[Stream, list[Row]]]:
+    """Rows that speak of the same ids, directly or over others: in most cases, of one batch."""
+    stream: Stream | None = None
+    found: list[Row] = []
+    low = 0
+    for row in rows:
+        mine = (row.source, row.incarnation, row.dest, row.stream)
+        if found and (mine != stream or row.last < low):
+            assert stream is not None
+            yield stream, found
+            found = []
+        low = min(low, row.first) if found else row.first
+        stream = mine
+        found.append(row)
+    if found and stream is not None:
+        yield stream, found
+
+
+def pieces(rows: list[Row]) -> Iterator[tuple[int, int, list[Row]]]:
+    """Runs of ids of which the same rows speak, highest first, with these. `rows` have the highest `last` first."""
+    first, last = rows[0].first, rows[0].last
+    if all(row.first == first and row.last == last for row in rows):
+        yield first, last, rows
+        return
+    borders = sorted({row.last + 1 for row in rows} | {row.first for row in rows}, reverse=True)
+    active: list[Row] = []
+    at = 0
+    for above, below in pairwise(borders):
+        while at < len(rows) and rows[at].last >= above - 1:
+            active.append(rows[at])
+            at += 1
+        active = [row for row in active if row.first < above]
+        if active:
+            yield below, above - 1, active
+
+
+class StreamJudge:
+    """One stream, from its highest ids to its lowest."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self._counts: dict[tuple[str, str, str], int] = {}
+        self._handed: dict[str, Row] = {}
+        """By mailbox: that something with a higher id was handed out there."""
+        self._handed_behind: dict[tuple[str, str, int], tuple[Row, Row]] = {}
+        """By mailbox and life of its owner: what it stored last of that, and that it was handed out."""
+        self._earliest: dict[tuple[str, str, int, int], Row] = {}
+        """By mailbox, life and step: the first that was handed out or taken of all higher ids."""
+
+    def judge(self, first: int, last: int, rows: list[Row]) -> Iterator[Verdict]:
+        """Messages first..last, all of whose rows these are."""
+        self.first, self.last, self.rows = first, last, rows
+        one = rows[0]
+        self._service = class_name(one.service, reliable=any(r.reliable for r in rows), causal=one.causal)
+        places: dict[str, Steps] = {}
+        for row in rows:
+            places.setdefault(row.mailbox, {}).setdefault(row.step, []).append(row)
+        acknowledged = any(row.step == _ACKNOWLEDGED for row in rows)
+        if acknowledged:
+            yield from self._stored_first(places)
+            if not one.causal and not one.topic:
+                places.setdefault(one.dest, {})  # it was meant for this one, whether anybody saw it there or not
+        for mailbox, steps in places.items():
+            if mailbox:
+                yield from self._kept(mailbox, steps, acknowledged=acknowledged)
+                yield from self._once(mailbox, steps)
+                if self.stream[3] == _TRANSACTIONAL and not one.causal:
+                    yield from self._in_order(mailbox, steps)
+
+    def counts(self) -> Iterator[Verdict]:
+        """How many messages were held against which guarantee, findings aside."""
+        for (service, guarantee, outcome), messages in self._counts.items():
+            yield Verdict(service, guarantee, outcome, messages, *self.stream)
+
+    # Kept ------------------------------------------------------------------------------------------------------
+    def _kept(self, mailbox: str, steps: Steps, *, acknowledged: bool) -> Iterator[Verdict]:
+        one, stored = self.rows[0], steps.get(_STORED, _NOTHING)
+        owed = one.causal or one.service > 0  # an express message may end with its owner's memory
+        if owed and (stored or (acknowledged and mailbox == one.dest)):
+            if not _REACHED.isdisjoint(steps):
+                self._count(KEPT, HELD)
+            else:
+                passed = None if any(row.apart for row in self.rows) else self._passed(mailbox, stored)
+                if passed is None:
+                    self._count(KEPT, WAITING)
+                else:
+                    yield self._found(
+                        KEPT, mailbox, "something behind it was handed out, and it never was", (*self._shown(), *passed)
+                    )
+        handed = [row for step in _HANDED if step in steps for row in steps[step]]
+        if not handed or any(row.apart for row in handed):
+            return
+        self._handed.setdefault(mailbox, handed[0])
+        for row in stored:
+            owner = (mailbox, row.writer, row.life)
+            if owner not in self._handed_behind or self._handed_behind[owner][0].sequence < row.sequence:
+                self._handed_behind[owner] = (row, handed[0])
+
+    def _passed(self, mailbox: str, stored: list[Row]) -> tuple[Row, ...] | None:
+        """What shows that something was handed out past it. Where ids are no order, that of the owner's records is."""
+        if self.rows[0].causal or self.stream[3] == _TRANSACTIONAL:
+            passed = self._handed.get(mailbox)
+            return None if passed is None else (passed,)
+        for row in stored:
+            behind = self._handed_behind.get((mailbox, row.writer, row.life))
+            if behind is not None and behind[0].sequence > row.sequence:
+                return behind
+        return None
+
+    # Once ------------------------------------------------------------------------------------------------------
+    def _once(self, mailbox: str, steps: Steps) -> Iterator[Verdict]:
+        delivered, received = steps.get(_DELIVERED, _NOTHING), steps.get(_RECEIVED, _NOTHING)
+        stored = steps.get(_STORED, _NOTHING)
+        if not (delivered or received or stored):
+            return
+        wrong = (
+            _again(received, 1 + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
+            or _after_settled(delivered, steps.get(_SETTLED, _NOTHING))
+            or _again(stored, 1, "its owner stored it again")
+        )
+        if wrong is None:
+            self._count(ONCE, HELD)
+        else:
+            yield self._found(ONCE, mailbox, wrong[0], wrong[1])
+
+    # In order --------------------------------------------------------------------------------------------------
+    def _in_order(self, mailbox: str, steps: Steps) -> Iterator[Verdict]:
+        delivered, received = steps.get(_DELIVERED, _NOTHING), steps.get(_RECEIVED, _NOTHING)
+        if not (delivered or received) or any(row.apart for row in self.rows):
+            return
+        readers = {(row.writer, row.life) for row in received}
+        again = len(delivered) > 1 or len(readers) > 1 or _RETURNED in steps
+        late: tuple[Row, Row] | None = None
+        for row in _firsts((*received, *delivered)):
+            where = (mailbox, row.writer, row.life, row.step)
+            higher = self._earliest.get(where)
+            if higher is None or row.sequence < higher.sequence:
+                self._earliest[where] = row
+            elif row.sequence > higher.sequence and late is None:
+                late = (higher, row)
+        if late is None or again:
+            self._count(IN_ORDER, HELD)
+        else:
+            yield self._found(IN_ORDER, mailbox, "it came after one that was sent later", late)
+
+    # Stored before acknowledged --------------------------------------------------------------------------------
+    def _stored_first(self, places: dict[str, Steps]) -> Iterator[Verdict]:
+        one = self.rows[0]
+        had = _HAD if one.service or one.causal else _HAD_EXPRESS
+        wrong = self._too_early(had) or self._nobody_had_it(had) or _copies_missing(places)
+        if wrong is None:
+            self._count(STORED_FIRST, HELD)
+        else:
+            yield self._found(STORED_FIRST, wrong[1][0].mailbox or one.dest, wrong[0], wrong[1])
+
+    def _too_early(self, had: frozenset[int]) -> tuple[str, tuple[Row, ...]] | None:
+        """Its owner had it after it said so, by its own order. Where another broker had it too, that may have been
+        before."""
+        for told in self.rows:
+            if told.step != _ACKNOWLEDGED or not told.broker:
+                continue
+            place = told.mailbox or told.dest
+            having = [row for row in self.rows if row.step in had and row.broker and row.mailbox == place]
+            theirs = any((row.writer, row.life) != (told.writer, told.life) for row in having)
+            if having and not theirs and min(row.sequence for row in having) > told.sequence:
+                return "its owner had it only after it was acknowledged", (told, min(having, key=_place))
+        return None
+
+    def _nobody_had_it(self, had: frozenset[int]) -> tuple[str, tuple[Row, ...]] | None:
+        """A message to a mailbox that was acknowledged and is in no record of one. (What is published may be wanted by
+        nobody; a transaction is told before all of its mailboxes have heard of it.)"""
+        one = self.rows[0]
+        if one.topic or one.service == _COMMITTED or any(row.step in had for row in self.rows):
+            return None
+        return "it was acknowledged, and nobody had it", tuple(r for r in self.rows if r.step == _ACKNOWLEDGED)
+
+    # Inside ----------------------------------------------------------------------------------------------------
+    def _count(self, guarantee: str, outcome: str) -> None:
+        where = (self._service, guarantee, outcome)
+        self._counts[where] = self._counts.get(where, 0) + self.last - self.first + 1
+
+    def _shown(self) -> list[Row]:
+        """All that is known of it, each writer in its own order."""
+        return sorted(self.rows, key=lambda row: (row.step == _COPIED, row.writer, row.life, row.sequence))
+
+    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[Row]) -> Verdict:
+        shown = tuple(shown)
+        domains = sorted({row.domain for row in (*self.rows, *shown)})
+        who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), evidence_of(shown))
+        return Verdict(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
+
+
+def _place(row: Row) -> tuple[str, int, int]:
+    return row.writer, row.life, row.sequence
+
+
+def _firsts(rows: Iterable[Row]) -> list[Row]:
+    """The first row of each life and step."""
+    found: dict[tuple[str, int, int], Row] = {}
+    for row in rows:
+        where = (row.writer, row.life, row.step)
+        if where not in found or row.sequence < found[where].sequence:
+            found[where] = row
+    return list(found.values())
+
+
+def _again(rows: list[Row], allowed: int, reason: str) -> tuple[str, tuple[Row, ...]] | None:
+    """One life wrote the same step more often than it may."""
+    if len(rows) <= allowed:
+        return None
+    lives: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        lives.setdefault((row.writer, row.life), []).append(row)
+    for _, mine in sorted(lives.items()):
+        if len(mine) > allowed:
+            return reason, tuple(sorted(mine, key=_place))
+    return None
+
+
+def _after_settled(delivered: list[Row], settled: list[Row]) -> tuple[str, tuple[Row, ...]] | None:
+    """A broker handed out what it had recorded as settled."""
+    for done in sorted((row for row in settled if row.broker), key=_place):
+        for row in sorted(delivered, key=_place):
+            if (row.writer, row.life) == (done.writer, done.life) and row.sequence > done.sequence:
+                return "it was handed out after it was settled", (done, row)
+    return None
+
+
+def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[Row, ...]] | None:
+    """An owner counted more copies than there are records of, in the same epoch."""
+    for _, steps in sorted(places.items()):
+        for stored in steps.get(_STORED, _NOTHING):
+            copied = steps.get(_COPIED, _NOTHING)
+            members = {row.writer for row in copied}
+            if len(members) < stored.copies and all(row.epoch == stored.epoch for row in copied):
+                reason = f"its owner counted {stored.copies} copies, and {len(members)} are recorded"
+                return reason, (stored, *sorted(copied, key=_place))
+    return None

@@ -1,0 +1,250 @@
+"""What every job of the pipeline is: a request in, tables, a summary and figures out.
+
+A job is a module with `run(spark, request, tick) -> JobResult`, named in `JOBS`. It reads the lake through `read_lake`,
+is a composition of small functions from data frame to data frame, and writes Parquet under `request.out`.
+
+Owns: the list of jobs, how the lake is read, what is written beside the tables. Must not know: what a job computes, how
+figures are drawn.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from functools import reduce
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from causeway.errors import ConfigError
+from causeway.figures import Figure
+from causeway.lake.schema import KINDS, Column
+from causeway.pipeline.quality import check_segments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Tick = Callable[[str, int, int], None]
+"""Hears the stage that begins, how many stages are done, and how many there are."""
+
+
+class JobRequest(NamedTuple):
+    """What a job is asked."""
+
+    lake: str
+    """Folder of the lake; empty for jobs that read none."""
+    out: str
+    """Folder for what comes out."""
+    stream: bool = False
+    """Read only what was added since the last run with the same checkpoint; the answer is about all of it."""
+    checkpoint: str = ""
+    """Where a stream keeps how far it has come, and sums of what it has read. Empty: in `out`."""
+    seed: int = 0
+    options: Mapping[str, str] = MappingProxyType({})
+    """By name; `Job.options` has those that there are."""
+
+
+class JobResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job found."""
+
+    job: str
+    summary: dict[str, Any]
+    """The answer in short, ready for JSON. Nothing in it grows with the lake."""
+    tables: tuple[str, ...] = ()
+    """Parquet tables and files under `out`."""
+    figures: tuple[Figure, ...] = ()
+
+
+Run = Callable[["SparkSession", JobRequest, Tick], JobResult]
+
+
+class Job(NamedTuple):
+    """One line of the list of jobs."""
+
+    module: str
+    what: str
+    """One line for people."""
+    reads: str = ""
+    """Kind of rows that it reads from the lake; empty: it reads none."""
+    streams: bool = False
+    """Whether it can go on with a growing lake."""
+    options: Mapping[str, str] = MappingProxyType({})
+    """Name -> meaning and default of what `--set` may say."""
+
+
+JOBS: Final[dict[str, Job]] = {
+    "audit": Job(
+        "causeway.pipeline.audit.job",
+        "what was lost, doubled, out of order or acknowledged too early, with evidence; or a certificate",
+        reads="events",
+        streams=True,
+    ),
+    "generate": Job(
+        "causeway.pipeline.generate.job",
+        "a lake of any size, from a seed, with planted faults",
+        options={
+            "events": "how many lifecycle events, about (100000)",
+            "applications": "how many (40)",
+            "faults": "how many of each kind are planted (0)",
+        },
+    ),
+    "rates": Job(
+        "causeway.pipeline.rates",
+        "rates of topics, peak periods, means and covariance of items",
+        reads="telemetry",
+        streams=True,
+        options={
+            "interval": "seconds of a window, which is one sample of a rate (1)",
+            "period": "seconds of the periods among which the peak is looked for (900)",
+            "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
+            "domain": "look at this domain alone (all)",
+            "capacity": "messages/s that every broker sustains, for model.json (10000)",
+            "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
+        },
+    ),
+    "risk": Job(
+        "causeway.pipeline.risk",
+        "probability of overload now and after failures, and a better placement",
+        options={
+            "rates": "folder that the job rates has written",
+            "url": "running cluster to ask who holds what; or",
+            "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+            "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
+            "adopt": "yes: propose the policy to the landmarks of that cluster (no)",
+        },
+    ),
+    "latency": Job(
+        "causeway.pipeline.latency",
+        "percentiles by class, topic, hop and site, time held, cost of monitoring",
+        reads="latency",
+        streams=True,
+    ),
+    "domains": Job(
+        "causeway.pipeline.domains",
+        "who talks to whom, and a split into domains",
+        reads="events",
+        options={
+            "traffic": "`all` messages, or those sent in `causal` order alone (all)",
+            "domain-size-max": "seats of a domain at most (64)",
+        },
+    ),
+    "sweep": Job(
+        "causeway.pipeline.sweep",
+        "a grid of simulator runs, one row per run, resumable",
+        options={
+            "seeds": "runs of each combination, from --seed on (10)",
+            "base": "`swarm`: the rest is drawn from the seed; `calm`: no faults but those named (swarm)",
+            "OPTION": "values of an option of the simulator with commas between them; durations in seconds",
+        },
+    ),
+}
+"""By name, as `causeway pipeline NAME` knows them."""
+
+
+# Running ------------------------------------------------------------------------------------------------------------
+def check_request(name: str, request: JobRequest) -> Job:
+    """The job of that name, or a ConfigError that says what is wrong with the request."""
+    if name not in JOBS:
+        raise ConfigError("job", name, f"must be one of: {', '.join(JOBS)}")
+    job = JOBS[name]
+    for option, value in request.options.items():
+        if option not in job.options and "OPTION" not in job.options:  # who has any checks them itself
+            known = ", ".join(job.options) or "it has none"
+            raise ConfigError(f"set {option}", value, f"is no option of {name}; those are: {known}")
+    if request.stream and not job.streams:
+        raise ConfigError("stream", name, "this job reads the whole lake each time; leave --stream out")
+    if job.reads and not request.lake:
+        raise ConfigError("lake", request.lake, f"{name} reads a lake; give its folder")
+    if job.reads:
+        check_segments(request.lake, job.reads)  # before anybody waits for Spark
+    return job
+
+
+def run_job(spark: SparkSession, name: str, request: JobRequest, tick: Tick) -> JobResult:
+    """Run one job; whatever Spark says about a failure comes out as a CausewayError."""
+    from causeway.pipeline.faults import spark_errors
+
+    job = check_request(name, request)
+    Path(request.out).mkdir(parents=True, exist_ok=True)
+    run: Run = importlib.import_module(job.module).run
+    began = time.monotonic()
+    with spark_errors():
+        found = run(spark, request, tick)
+    took = round(time.monotonic() - began, 3)
+    return msgspec.structs.replace(found, summary={**found.summary, "seconds_taken": took})
+
+
+def write_result(found: JobResult, out: str, pictures: list[str]) -> dict[str, Any]:
+    """Write `result.json`, whole or not at all; what it says."""
+    result = {"job": found.job, "summary": found.summary, "tables": list(found.tables), "pictures": pictures}
+    part = Path(out) / ".result.json.part"
+    part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    part.replace(Path(out) / "result.json")
+    return result
+
+
+def write_table(frame: DataFrame, out: str, name: str) -> str:
+    """A table of the result, in place of one that was there; its name."""
+    frame.write.mode("overwrite").parquet(str(Path(out) / name))
+    return name
+
+
+def write_small_table(table: pa.Table, out: str, name: str) -> str:
+    """The same for what the driver has already, without asking Spark."""
+    import pyarrow.parquet as pq
+
+    folder = Path(out) / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / "part-0.parquet")
+    return name
+
+
+def number_option(request: JobRequest, name: str, usual: float, least: float, most: float) -> float:
+    """An option that is a number in these bounds."""
+    text = request.options.get(name)
+    if text is None:
+        return usual
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise ConfigError(f"set {name}", text, f"must be a number in {least:g}..{most:g}")
+    return value
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+_DEFAULTS: Final[dict[str, Any]] = {"int32": 0, "int64": 0, "bool": False, "string": ""}
+
+
+def read_lake(spark: SparkSession, lake: str, kind: str, *, stream: bool = False) -> DataFrame:
+    """Rows of one kind with the columns of the schema, then `day` and `domain`; never null.
+
+    Columns that an older version did not have are filled with 0, false, empty text or an empty list; columns that
+    this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here; what is
+    wrong inside a segment is one when it is read.
+    """
+    from causeway.pipeline.schemas import lake_schema
+
+    check_segments(lake, kind)
+    columns = KINDS[kind]
+    reader = (spark.readStream if stream else spark.read).schema(lake_schema(columns))
+    verified = reader.option("basePath", lake).option("parquet.page.verify-checksum.enabled", "true")
+    frame: DataFrame = verified.parquet(str(Path(lake) / "day=*" / "domain=*" / f"kind={kind}"))
+    filled = reduce(_with_default, columns, frame)
+    return filled.select(*(column.name for column in columns), "day", "domain")
+
+
+def _with_default(frame: DataFrame, column: Column) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    usual = _DEFAULTS.get(column.type)
+    default = F.array().cast(frame.schema[column.name].dataType) if usual is None else F.lit(usual)
+    return frame.withColumn(column.name, F.coalesce(column.name, default))

@@ -1,0 +1,135 @@
+"""The job `generate`: a lake of any size, with planted faults, made on Spark.
+
+Applications live in circles of a few that talk among themselves; each circle is made by one task, from the seed and its
+number alone. What was planted is written to `_planted` in the lake, which no reader of lakes looks into.
+
+Owns: how a lake is cut into circles, where it is written. Must not know: what happens in a circle (`world`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.errors import ConfigError
+from causeway.lake.schema import EVENTS
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option
+from causeway.pipeline.generate.world import FAULTS, GAP, Planted, World
+from causeway.pipeline.generate.writers import COLUMNS
+from causeway.pipeline.schemas import lake_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CIRCLE: Final = 8
+"""Applications that talk among themselves."""
+ROUGH_EVERY: Final = 5
+"""So many circles have one in which brokers are killed and records are missing."""
+PLANTED: Final = "_planted"
+RECORDS_PER_BATCH: Final = 10_000
+
+
+class Circle(NamedTuple):
+    """What one task makes."""
+
+    number: int
+    applications: int
+    events: int
+    faults: tuple[str, ...]
+    rough: bool
+
+
+def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
+    """Make a lake."""
+    events = int(number_option(request, "events", 100_000, 1_000, 10**10))
+    applications = int(number_option(request, "applications", 40, 3, 10**6))
+    faults = int(number_option(request, "faults", 0, 0, 10**5))
+    if not request.lake:
+        raise ConfigError("lake", request.lake, "give the folder to be made")
+    lake = Path(request.lake)
+    if any(lake.glob("day=*/domain=*/kind=events")):
+        raise ConfigError("lake", request.lake, "holds events already; give a new folder")
+    plan = circles_of(events, applications, faults)
+    tick("events", 0, 1)
+    lake.mkdir(parents=True, exist_ok=True)
+    planted = lake / PLANTED
+    planted.mkdir(exist_ok=True)
+    numbers = spark.range(0, len(plan), 1, len(plan))
+    made = numbers.mapInArrow(_maker(plan, request.seed, str(planted)), lake_schema(EVENTS))
+    made.write.mode("append").partitionBy("day", "domain", "kind").parquet(request.lake)
+    summary = {
+        "events": spark.read.parquet(request.lake).count(),
+        "applications": applications,
+        "circles": len(plan),
+        "faults": {kind: sum(circle.faults.count(kind) for circle in plan) for kind in (*FAULTS, GAP)},
+        "seed": request.seed,
+    }
+    return JobResult(job="generate", summary=summary)
+
+
+def circles_of(events: int, applications: int, faults: int) -> list[Circle]:
+    """How work is cut. Kinds that need complete records go to calm circles, the other one to rough ones; where there
+    are fewer circles than it takes for both, all are calm."""
+    count = max(1, applications // CIRCLE)
+    rough = {number for number in range(count) if number % ROUGH_EVERY == ROUGH_EVERY - 1}
+    calm = [number for number in range(count) if number not in rough]
+    mine: dict[int, list[str]] = {number: [] for number in range(count)}
+    for index in range(faults):
+        for place, kind in enumerate(FAULTS):
+            mine[calm[(index * len(FAULTS) + place) % len(calm)]].append(kind)
+        if rough:
+            mine[sorted(rough)[index % len(rough)]].append(GAP)
+    return [
+        Circle(
+            number,
+            applications // count + (number < applications % count),
+            events // count + (number < events % count),
+            tuple(mine[number]),
+            number in rough,
+        )
+        for number in range(count)
+    ]
+
+
+def _maker(
+    plan: list[Circle], seed: int, planted: str
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def make(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from made_circle(plan[number], seed, Path(planted))
+
+    return make
+
+
+def made_circle(circle: Circle, seed: int, planted: Path) -> Iterator[pa.RecordBatch]:
+    """The records of one circle; at the end, what was planted in it is written."""
+    world = World(seed, circle.number, circle.applications, circle.events, list(circle.faults), rough=circle.rough)
+    for records in world.run(RECORDS_PER_BATCH):
+        if records:
+            columns = zip(*records, strict=True)
+            yield pa.RecordBatch.from_pydict(
+                {name: pa.array(values, _ARROW[name]) for name, values in zip(COLUMNS, columns, strict=True)}
+            )
+    rows = [dict(zip(Planted._fields, one, strict=True)) for one in world.planted]
+    table = pa.Table.from_pylist(rows, schema=PLANTED_COLUMNS)
+    pq.write_table(table, planted / f"circle-{circle.number:05}.parquet")  # a task that is run again writes the same
+
+
+_TYPES: Final = {"int32": pa.int32(), "int64": pa.int64(), "bool": pa.bool_(), "string": pa.string()}
+_ARROW: Final = {column.name: _TYPES[column.type] for column in EVENTS} | dict.fromkeys(
+    ("day", "domain", "kind"), pa.string()
+)
+PLANTED_COLUMNS: Final = pa.schema(
+    [
+        (
+            name,
+            {"stream": pa.int32()}.get(name, pa.int64() if name in {"incarnation", "first", "last"} else pa.string()),
+        )
+        for name in Planted._fields
+    ]
+)

@@ -1,0 +1,150 @@
+"""Random small traces for the audit: any step by anybody, but nothing is taken in causal order before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from causeway.names import SEATS
+from causeway.pipeline.audit.words import Row
+from causeway.trace import Step
+from tests.pipeline.lakes import row
+
+STEPS = (
+    Step.SENT,
+    Step.STORED,
+    Step.STORED,
+    Step.COPIED,
+    Step.COPIED,
+    Step.ACKNOWLEDGED,
+    Step.ACKNOWLEDGED,
+    Step.DELIVERED,
+    Step.DELIVERED,
+    Step.RECEIVED,
+    Step.RECEIVED,
+    Step.RECEIVED,
+    Step.SETTLED,
+    Step.RETURNED,
+    Step.EXPIRED,
+    Step.TAKEN,
+)
+STREAMS = (
+    ("a1", "m0", 1),
+    ("a1", "m0", 2),
+    ("a1", "m0", 2),
+    ("a2", "m0", 2),
+    ("a1", "item", 2),
+    ("a2", "m1", 0),
+    ("a1", "m1", 3),
+)
+CAUSAL = len(STREAMS)
+"""Numbers of streams from here on stand for what applications send in causal order."""
+MAILBOXES = ("m0", "m1", "")
+
+Action = tuple[int, int, int, int, int, int, int]
+actions = st.lists(
+    st.tuples(
+        st.integers(0, 3),  # who
+        st.integers(0, len(STEPS) - 1),
+        st.integers(0, CAUSAL + 3),  # stream
+        st.integers(1, 5),  # first id, or which batch
+        st.integers(0, 2),  # how many more ids
+        st.integers(0, len(MAILBOXES) - 1),
+        st.integers(0, 15),  # misfortune
+    ),
+    max_size=40,
+)
+
+
+class Teller:
+    """Rows of one trace, in the order in which they are told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.rows: list[dict[str, Any]] = []
+        self._lives: dict[str, int] = {}
+        self._sequences: dict[tuple[str, int], int] = {}
+        self._sent: list[dict[str, Any]] = []
+        self._numbers: dict[str, int] = {}
+
+    def tell(self, action: Action) -> None:
+        who, step_number, stream, first, more, place, luck = action
+        short = ("b1", "b2", "a1", "a2")[who]
+        writer, broker = f"{self.name}-{short}", who < 2
+        life = self._lives.setdefault(writer, 1)
+        step = STEPS[step_number]
+        mailbox = f"{self.name}-{MAILBOXES[place]}" if MAILBOXES[place] else ""
+        if luck == 1:
+            self._write(writer, life, broker=broker, step=Step.ENDED)
+        if luck <= 1:
+            self._lives[writer] = life + 1
+            return
+        if luck == 2:
+            self._count(writer, life)  # a record that is missing
+        if stream >= CAUSAL and step == Step.RECEIVED and luck > 4:
+            mailbox = f"{writer}-box-{place}"  # that nobody else reads
+        note = "priority 9" if luck == 3 else ""
+        how = {"mailbox": mailbox, "note": note, "epoch": 1 + luck % 2, "copies": 1 if step == Step.STORED else 0}
+        ids = self._ids(writer, life, step, (stream, first, more), broker=broker)
+        if ids is not None:
+            self._write(writer, life, broker=broker, step=step, **how, **ids)
+            if ids["causal"] and step == Step.SENT:
+                self._sent.append(ids)
+
+    def _ids(
+        self, writer: str, life: int, step: Step, chosen: tuple[int, int, int], *, broker: bool
+    ) -> dict[str, Any] | None:
+        stream, first, more = chosen
+        if stream < CAUSAL:
+            source, dest, number = STREAMS[stream]
+            return {
+                "source": f"{self.name}-{source}",
+                "incarnation": 1,
+                "dest": f"{self.name}-{dest}",
+                "stream": number,
+                "service": number,
+                "reliable": number != 1,
+                "causal": False,
+                "topic": "news" if dest == "item" else "",
+                "first": first,
+                "last": first + more,
+            }
+        if step == Step.SENT:
+            if broker:
+                return None
+            low = self._numbers.get(f"{writer}/{life}", 0) + 1
+            self._numbers[f"{writer}/{life}"] = low + more
+            batch = {"source": writer, "incarnation": life, "dest": SEATS, "stream": 1, "service": 1, "reliable": True}
+            return batch | {"causal": True, "topic": "", "first": low, "last": low + more}
+        if not self._sent:
+            return None
+        batch = self._sent[-1 - first % len(self._sent)]
+        low = min(batch["first"] + (first - 1) % 2, batch["last"])
+        return batch | {"first": low, "last": min(low + more, batch["last"])}
+
+    def _count(self, writer: str, life: int) -> int:
+        self._sequences[writer, life] = self._sequences.get((writer, life), 0) + 1
+        return self._sequences[writer, life]
+
+    def _write(self, writer: str, life: int, *, broker: bool, **values: Any) -> None:
+        role = "broker" if broker else "application"
+        told = row("events", writer=writer, role=role, life=life, sequence=self._count(writer, life), **values)
+        self.rows.append(told | {"domain": self.name, "step": int(values["step"])})
+
+
+def trace_of(name: str, told: Iterable[Action]) -> list[dict[str, Any]]:
+    teller = Teller(name)
+    for action in told:
+        teller.tell(action)
+    return teller.rows
+
+
+def audit_row(lake_row: dict[str, Any]) -> Row:
+    """A row of the lake as the rules read it."""
+    more = {
+        "broker": lake_row["role"] == "broker",
+        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector")),
+    }
+    return Row(**{name: (lake_row | more)[name] for name in Row._fields})

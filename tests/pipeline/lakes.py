@@ -1,0 +1,92 @@
+"""Small lakes for tests, written as segment writers do: whole files in day=/domain=/kind= folders."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from causeway.lake.schema import KINDS, LAKE_VERSION
+
+TYPES = {
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "list<int32>": pa.list_(pa.int32()),
+    "list<int64>": pa.list_(pa.int64()),
+}
+USUAL = {"int32": 0, "int64": 0, "bool": False, "string": "", "list<int32>": [], "list<int64>": []}
+DAY = 86_400
+NOON = 1_700_000_000 // DAY * DAY + DAY // 2
+"""A second in the middle of a day."""
+
+_numbers = itertools.count(1)
+
+
+def row(kind: str, **values: Any) -> dict[str, Any]:
+    """A row with these values; the rest is 0 or empty."""
+    defaults: dict[str, Any] = {column.name: USUAL[column.type] for column in KINDS[kind]}
+    defaults |= {"version": LAKE_VERSION, "writer": "b1", "role": "broker", "life": 1}
+    unknown = set(values) - set(defaults)
+    assert not unknown, f"{kind} has no columns {sorted(unknown)}"
+    return defaults | values
+
+
+def telemetry(name: str, second: int, messages_in: int, **values: Any) -> dict[str, Any]:
+    return row("telemetry", name=name, second=second, messages_in=messages_in, **values)
+
+
+def latency(name: str, second: int, hop: str, counts: Mapping[int, int], **values: Any) -> dict[str, Any]:
+    buckets = sorted(counts)
+    sketch = {"buckets": buckets, "counts": [counts[bucket] for bucket in buckets]}
+    return row("latency", name=name, second=second, hop=hop, **sketch, **values)
+
+
+def event(step: int, source: str, dest: str, first: int, last: int | None = None, **values: Any) -> dict[str, Any]:
+    ids = {"first": first, "last": first if last is None else last}
+    return row("events", step=int(step), source=source, dest=dest, **ids, **values)
+
+
+def day_of(second: int) -> str:
+    return dt.datetime.fromtimestamp(second, dt.UTC).date().isoformat()
+
+
+def write_segment(
+    lake: Path,
+    kind: str,
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    day: str,
+    domain: str = "d1",
+    drop: Iterable[str] = (),
+    extra: Mapping[str, Any] | None = None,
+) -> Path:
+    """One segment; `drop` leaves columns out as an older version did, `extra` adds some as a later one may."""
+    folder = lake / f"day={day}" / f"domain={domain}" / f"kind={kind}"
+    folder.mkdir(parents=True, exist_ok=True)
+    given = list(rows)
+    gone = set(drop)
+    columns = {
+        column.name: pa.array([one[column.name] for one in given], TYPES[column.type])
+        for column in KINDS[kind]
+        if column.name not in gone
+    }
+    columns |= {name: pa.array([value] * len(given)) for name, value in (extra or {}).items()}
+    path = folder / f"writer-1-{next(_numbers):06}.parquet"
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def write_lake(lake: Path, kind: str, rows: Iterable[Mapping[str, Any]], *, domain: str = "d1") -> list[Path]:
+    """A segment per day of the rows, by `second`, or by `at` for events."""
+    days: dict[str, list[Mapping[str, Any]]] = {}
+    for one in rows:
+        second = int(one["second"]) if "second" in one else int(one["at"]) // 1_000_000_000
+        days.setdefault(day_of(second), []).append(one)
+    return [write_segment(lake, kind, mine, day=day, domain=domain) for day, mine in sorted(days.items())]

@@ -1,0 +1,174 @@
+"""Rates, peaks and moments are those that numpy finds on the dense grid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from causeway.errors import ConfigError, LakeError
+from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.pipeline.generate_telemetry import TelemetryPlan, generate_telemetry
+from tests.pipeline.lakes import DAY, NOON, telemetry, write_lake
+
+TOPICS = 9
+SECONDS = 240
+
+
+def dense_lake(seed: int) -> tuple[np.ndarray, list[dict[str, Any]]]:
+    """Random counts (topics x seconds), most of them zero, one row large; and their rows, in disorder."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(3, (TOPICS, SECONDS)) * (rng.random((TOPICS, SECONDS)) < 0.3)
+    counts[0] += 1_000_000  # where sums of squares would lose all digits
+    counts[1] = counts[2] * 2
+    counts[:, 0] += 1
+    counts[:, -1] += 1
+    rows = []
+    for topic, second in zip(*np.nonzero(counts), strict=True):
+        total = int(counts[topic, second])
+        parts = (total // 2, total - total // 2) if total > 1 and rng.random() < 0.3 else (total,)
+        for service, part in enumerate(parts):  # two classes of one second are two rows
+            where = {"item": f"i{topic % 4}", "service": service, "writer": f"b{topic % 4 % 2}"}
+            rows.append(telemetry(f"t{topic}", NOON + int(second), part, **where))
+    rng.shuffle(rows)  # type: ignore[arg-type]
+    return counts, rows
+
+
+def by_item(counts: np.ndarray) -> np.ndarray:
+    return np.array([counts[np.arange(TOPICS) % 4 == item].sum(axis=0) for item in range(4)])
+
+
+def run(spark: SparkSession, lake: Path, out: Path, **options: Any) -> JobResult:
+    request = JobRequest(str(lake), str(out), options={name: str(value) for name, value in options.items()})
+    return run_job(spark, "rates", request, lambda stage, done, total: None)
+
+
+def described(out: Path) -> tuple[np.ndarray, np.ndarray]:
+    found = json.loads((out / "model.json").read_text())
+    return np.array(found["means"]), np.array(found["covariance"])
+
+
+def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
+    counts, rows = dense_lake(1)
+    write_lake(tmp_path / "lake", "telemetry", rows)
+    found = run(spark, tmp_path / "lake", tmp_path, period=60, peak=0.5)
+
+    rates = by_item(counts).reshape(4, 4, 60).sum(axis=(0, 2)) / 60
+    periods = spark.read.parquet(str(tmp_path / "periods")).orderBy("period").collect()
+    assert [row.rate for row in periods] == pytest.approx(rates, rel=1e-12)
+    peak = rates >= np.percentile(rates, 50)
+    assert [row.peak for row in periods] == peak.tolist()
+
+    chosen = by_item(counts)[:, np.repeat(peak, 60)].astype(float)
+    means, covariance = described(tmp_path)
+    np.testing.assert_allclose(means, chosen.mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(covariance, np.cov(chosen), rtol=1e-9)
+    assert found.summary["peak_windows"] == chosen.shape[1]
+    assert found.summary["messages"] == counts.sum()
+
+    topics = {row.name: row for row in spark.read.parquet(str(tmp_path / "topics")).collect()}
+    for topic in range(TOPICS):
+        row = topics[f"t{topic}"]
+        assert (row.windows, row.active) == (SECONDS, np.count_nonzero(counts[topic]))
+        assert row.mean == pytest.approx(counts[topic].mean(), rel=1e-9)
+        assert row.deviation == pytest.approx(counts[topic].std(ddof=1), rel=1e-9)
+        assert row.largest == counts[topic].max()
+    series = {row["name"]: row["rates"] for row in spark.read.parquet(str(tmp_path / "series")).collect()}
+    for topic in range(TOPICS):
+        np.testing.assert_allclose(series[f"t{topic}"], counts[topic].reshape(4, 60).sum(axis=1) / 60, rtol=1e-12)
+
+
+def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> None:
+    _, rows = dense_lake(2)
+    lake, half = tmp_path / "lake", len(rows) // 2
+    request = JobRequest(
+        str(lake), str(tmp_path / "stream"), True, str(tmp_path / "kept"), options={"interval": "2", "period": "30"}
+    )
+    runs = []
+    for part in (rows[:half], rows[half:]):
+        write_lake(lake, "telemetry", part)
+        found = run_job(spark, "rates", request, lambda stage, done, total: None)
+        runs.append(found.summary["runs"])
+    batch = run(spark, lake, tmp_path / "batch", interval=2, period=30)
+    assert runs == [1, 2]
+    for left, right in zip(described(tmp_path / "stream"), described(tmp_path / "batch"), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-12)
+    for name in ("messages", "windows", "peak_windows", "periods", "peak_periods", "busiest_periods"):
+        assert found.summary[name] == batch.summary[name]
+
+
+def test_checkpoint_of_another_lake_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_lake(tmp_path / name, "telemetry", [telemetry("a", NOON + n, 1, item="i") for n in range(3)])
+    request = JobRequest(str(tmp_path / "one"), str(tmp_path / "out"), True, str(tmp_path / "kept"))
+    run_job(spark, "rates", request, lambda stage, done, total: None)
+    with pytest.raises(ConfigError, match=r"checkpoint.*is about telemetry of"):
+        run_job(spark, "rates", request._replace(lake=str(tmp_path / "two")), lambda stage, done, total: None)
+
+
+def test_one_topic_with_a_constant_rate_has_no_variance(spark: SparkSession, tmp_path: Path) -> None:
+    write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON + n, 7, item="i") for n in range(20)])
+    found = run(spark, tmp_path / "lake", tmp_path, period=5)
+    means, covariance = described(tmp_path)
+    assert (means.tolist(), covariance.tolist()) == ([7.0], [[0.0]])
+    assert (found.summary["periods"], found.summary["peak_periods"]) == (4, 4)
+
+
+def test_days_nobody_recorded_are_left_out_and_a_jumped_clock_stretches_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Domain n has three days, s lacks the middle one; a clock of n was once in 1970."""
+    lake = tmp_path / "lake"
+    days = [NOON // DAY * DAY + DAY * day for day in range(3)]
+    north = [telemetry("a", day + second, 2, item="i") for day in days for second in (0, DAY - 1)]
+    write_lake(lake, "telemetry", [*north, telemetry("a", 5, 2, item="i")], domain="n")
+    write_lake(lake, "telemetry", [telemetry("b", day, 1, item="j") for day in (days[0], days[2])], domain="s")
+    found = run(spark, lake, tmp_path, period=DAY, peak=0)
+    assert found.summary["days_left_out"] == ["2023-11-15"]
+    assert found.summary["windows"] == 1 + DAY + DAY
+    assert len(found.summary["spans"]) == 3
+    means, _ = described(tmp_path)
+    assert means.tolist() == pytest.approx([5 * 2 / (2 * DAY + 1), 2 / (2 * DAY + 1)], rel=1e-12)
+
+
+def test_lake_of_mailboxes_alone_has_no_rates(spark: SparkSession, tmp_path: Path) -> None:
+    write_lake(tmp_path / "lake", "telemetry", [telemetry("box", NOON, 7)])
+    with pytest.raises(LakeError, match="no topics with messages"):
+        run(spark, tmp_path / "lake", tmp_path)
+
+
+def test_row_with_negative_messages_stops_the_job(spark: SparkSession, tmp_path: Path) -> None:
+    write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON, -7, item="i", writer="b9")])
+    with pytest.raises(LakeError, match=r"messages_in is negative.*b9"):
+        run(spark, tmp_path / "lake", tmp_path)
+
+
+def test_options_that_cannot_be_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON, 7, item="i")])
+    with pytest.raises(ConfigError, match=r"set peak='2'.*0\.\.1"):
+        run(spark, tmp_path / "lake", tmp_path, peak=2)
+    with pytest.raises(ConfigError, match="multiple of interval=7"):
+        run(spark, tmp_path / "lake", tmp_path, interval=7)
+    with pytest.raises(ConfigError, match=r"set colour.*no option of rates"):
+        run(spark, tmp_path / "lake", tmp_path, colour="red")
+
+
+def test_generated_telemetry_is_the_same_for_a_seed_and_has_crowds(spark: SparkSession, tmp_path: Path) -> None:
+    plan = TelemetryPlan(topics=40, items=8, seconds=1500, crowds=2, rate=3.0, start=NOON + 17, seed=5)
+    sums = []
+    for name in ("one", "two"):
+        generate_telemetry(spark, str(tmp_path / name), plan)
+        rows = spark.read.parquet(str(tmp_path / name))
+        sums.append(sorted(map(tuple, rows.select("name", "second", "messages_in").collect())))
+    assert sums[0] == sums[1]
+    run(spark, tmp_path / "one", tmp_path, peak=0, period=100)
+    _, covariance = described(tmp_path)
+    deviations = np.sqrt(np.diag(covariance))
+    correlation = covariance / np.outer(deviations, deviations)
+    same = [(left, right) for left in range(8) for right in range(left) if left % 2 == right % 2]
+    other = [(left, right) for left in range(8) for right in range(left) if left % 2 != right % 2]
+    assert np.mean([correlation[pair] for pair in same]) > 0.2 + np.mean([correlation[pair] for pair in other])
