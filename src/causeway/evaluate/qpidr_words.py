@@ -92,7 +92,8 @@ def _monitoring_everywhere(tables: Tables) -> Conclusion:
         "the landmark watches; here every broker watches its neighbours on the ring and whoever holds copies with it"
     )
     claim = "The same when everything is counted that all brokers send to watch each other"
-    return Conclusion(claim, found, max(row["signs_and_agents"] for row in rows) < MONITORING_KB_MAX)
+    held = max(row["signs_and_agents"] for row in rows) < MONITORING_KB_MAX
+    return Conclusion(claim, found, held, asserted=False)
 
 
 def _traffic(tables: Tables, table: str, what: str, where: str) -> Conclusion:
