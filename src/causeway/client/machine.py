@@ -32,6 +32,7 @@ from causeway.client.seat_questions import SeatQuestions
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.telling import tell
+from causeway.client.tracing import NoTrace
 from causeway.client.transactions import Commitment, Transactions
 from causeway.client.ways import TwoWays
 from causeway.core.deadlines import NEVER, Alarm, Deadlines
@@ -119,6 +120,10 @@ class SessionMachine:
     def incarnation(self) -> int:
         """This life's, or with kept state that of the first life."""
         return self._streams.numbering.source[1]
+
+    def trace_to(self, trace: NoTrace) -> None:
+        """Let somebody know what this application does, in the order in which it does it."""
+        self._fates.trace = self._consumers.trace = self._transactions.trace = trace
 
     def _number(self) -> int:
         """Of one more errand."""
