@@ -209,8 +209,7 @@ class SessionMachine:
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
-        at = self._alarm.at
-        return at if at != NEVER and self.error is None else None
+        return self._alarm.at if self._alarm.at != NEVER and self.error is None else None
 
     def outcomes(self) -> list[Outcome]:
         """What the application must hear since the last call."""
