@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import msgspec
 import pytest
 
-from causeway.evaluate import keeping
+from causeway.evaluate import aaa, gemom, internet, keeping, pbm, qpidr
 from causeway.evaluate.keeping import Keeping, key_of_case
 from causeway.evaluate.spreading import Processes
 
@@ -72,3 +74,10 @@ def test_other_code_measures_everything_again(tmp_path: Path, monkeypatch: pytes
 def test_cases_of_other_fields_or_functions_have_other_names() -> None:
     names = {key_of_case(squared, 1), key_of_case(squared, 2), key_of_case(abs, 1), key_of_case(squared, "1")}  # type: ignore[arg-type]
     assert len(names) == 4
+
+
+@pytest.mark.parametrize(
+    "measure", [aaa.measure, gemom.measure, internet.measure_either, pbm.measure, qpidr.measure_either]
+)
+def test_what_experiments_find_can_be_kept(measure: Callable[[Any], Any]) -> None:
+    msgspec.json.Decoder(get_type_hints(measure)["return"])
