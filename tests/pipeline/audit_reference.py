@@ -85,7 +85,7 @@ class Reference:
         passed: list[Row] = []
         for other in self._higher(message):
             handed = self._at(other, mailbox, *HANDED)
-            if not handed or any(apart(row) for row in handed):
+            if not handed or any(apart(row) for row in self.about[other]):
                 continue
             behind = any(
                 life(mine) == life(its) and its["sequence"] > mine["sequence"]
@@ -106,15 +106,17 @@ class Reference:
         returned = self._at(message, mailbox, Step.RETURNED)
         if not (delivered or received or stored):
             return
-        again = any(n > 1 + len(returned) for n in Counter(map(life, received)).values())
-        twice = any(n > 1 for n in Counter(map(life, stored)).values())
+        published = self.about[message][0]["topic"] and not self.about[message][0]["causal"]
+        begun = max(1, len({row["epoch"] for row in stored})) if published else 1
+        again = any(n > begun + len(returned) for n in Counter(map(life, received)).values())
+        twice = any(n > begun for n in Counter(map(life, stored)).values())
         late = any(
             life(row) == life(done) and row["sequence"] > done["sequence"]
             for row in delivered
             for done in self._at(message, mailbox, Step.SETTLED)
             if done["role"] == "broker"
         )
-        wrong = again or twice or late
+        wrong = again or twice or (late and begun == 1)
         self._say("once", message, mailbox if wrong else "", self.about[message])
 
     def _in_order(self, message: Message, mailbox: str) -> None:
@@ -236,7 +238,7 @@ def life(row: Row) -> tuple[str, int]:
 
 
 def apart(row: Row) -> bool:
-    return any(word in row["note"] for word in ("priority", "delay", "selector"))
+    return any(word in row["note"] for word in ("priority", "delay", "selector", "retained"))
 
 
 def had(row: Row) -> set[Step]:

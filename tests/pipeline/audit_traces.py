@@ -145,6 +145,6 @@ def audit_row(lake_row: dict[str, Any]) -> Row:
     """A row of the lake as the rules read it."""
     more = {
         "broker": lake_row["role"] == "broker",
-        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector")),
+        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained")),
     }
     return Row(**{name: (lake_row | more)[name] for name in Row._fields})

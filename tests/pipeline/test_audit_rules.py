@@ -10,13 +10,13 @@ from hypothesis import given, settings
 
 from causeway.pipeline.audit.judging import CAUSAL_COLUMNS, causal_table_verdicts, connected
 from causeway.pipeline.audit.streams import judge
-from causeway.pipeline.audit.words import STEPS, Verdict
+from causeway.pipeline.audit.words import STEPS, Judgement
 from causeway.trace import Step
 from tests.pipeline.audit_reference import Found, Message, Reference
 from tests.pipeline.audit_traces import Action, actions, audit_row, trace_of
 
 
-def verdicts_of(rows: list[dict[str, Any]]) -> list[Verdict]:
+def verdicts_of(rows: list[dict[str, Any]]) -> list[Judgement]:
     """All verdicts on some rows, by the functions that the job runs on executors."""
     relevant = [audit_row(row) for row in rows if row["step"] in STEPS]
     relevant.sort(
@@ -41,7 +41,7 @@ def verdicts_of(rows: list[dict[str, Any]]) -> list[Verdict]:
     return found
 
 
-def exploded(verdicts: list[Verdict]) -> tuple[set[Found], Counter[tuple[str, str, str]]]:
+def exploded(verdicts: list[Judgement]) -> tuple[set[Found], Counter[tuple[str, str, str]]]:
     found: set[Found] = set()
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in verdicts:

@@ -78,8 +78,7 @@ class MailReaders:
 
     def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool) -> list[Shown]:
         """Hand out up to `limit` messages, oldest first; with `accept` they count as done at once."""
-        shown: list[Shown] = []
-        queue = consumer.queue
+        shown, queue = list[Shown](), consumer.queue
         while queue and len(shown) < limit:
             lot = queue[0]
             lot.handler = consumer.handler

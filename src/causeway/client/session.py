@@ -37,7 +37,6 @@ from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.stretches import SettleInquiry, StretchInquiry
 from causeway.client.subscriptions import check_forgettable
-from causeway.client.tracing import NoTrace
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, ItemPlaced, Published
 from causeway.errors import Code, ConfigError, Refused
@@ -92,10 +91,6 @@ class Session(SessionMachine):
     def use_tickets(self, make: Callable[[SentBatch, int], Ticket], handler: object) -> None:
         """Let `append` return the driver's own kind of ticket; every batch carries `handler`."""
         self._streams.make_ticket, self._streams.handler = make, handler
-
-    def trace_to(self, trace: NoTrace) -> None:
-        """Let somebody know what this application does, in the order in which it does it."""
-        self._fates.trace = self._consumers.trace = self._transactions.trace = trace
 
     # Sending ---------------------------------------------------------------------------------------------------
     def lane(

@@ -16,13 +16,14 @@ from causeway.core.events import OwnershipGained, OwnershipLost, PageLoaded
 from causeway.core.machine import Turn
 from causeway.core.mail.answers import Verdict
 from causeway.core.mail.box import Box, Done
+from causeway.core.mail.consumers import Consumer
 from causeway.core.mail.expiry import Expiry
 from causeway.core.mail.mailbox import Mailbox
 from causeway.core.mail.parts import DOUBT, Parts
 from causeway.core.mail.readers import Readers
 from causeway.core.mail.selection import Sight
 from causeway.core.mail.views import described
-from causeway.core.messages import Deposit, Moved, Resend, TxDecide, TxPrepare
+from causeway.core.messages import Deliver, Deposit, Moved, Resend, TxDecide, TxPrepare
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
@@ -144,9 +145,14 @@ class Office(Readers):
         if relayed is None:
             return False
         turn.send(*relayed, body)
-        reader = mailbox.audience.sole
-        self._tracer.delivery(turn, relayed[1], len(body), reader.terms.client[0] if reader is not None else "")
+        self._trace_delivery(turn, relayed[1], len(body), mailbox.audience.sole)
         return True
+
+    def _trace_delivery(self, turn: Turn, head: Deliver, size: int, reader: Consumer | None) -> None:
+        """Write down to whom, and whether it picks: what a selector passes over is not lost."""
+        picks = reader is not None and reader.selector
+        peer = reader.terms.client[0] if reader is not None else ""
+        self._tracer.delivery(turn, head, size, peer, "selector" if picks else "")
 
     def _make_room(self, turn: Turn, box: Box, size: int, *, stored: bool) -> bool:
         """A mailbox is full: whether it is a subscription that has dropped its oldest messages, and is not."""
@@ -252,8 +258,7 @@ class Office(Readers):
         else:
             for conn, head, body in mailbox.pump(turn.now, self._courier.clogged, sight):
                 turn.effects.sends.append(Send(conn, head, body))
-                reader = mailbox.audience.find(conn, head.consumer)
-                self._tracer.delivery(turn, head, len(body), reader.terms.client[0] if reader is not None else "")
+                self._trace_delivery(turn, head, len(body), mailbox.audience.find(conn, head.consumer))
         wanted = mailbox.page_wanted()
         if wanted is not None and not box.loading:
             box.loading = self._groups.load_page(turn, group, wanted[0], self._config.window_bytes // 2)

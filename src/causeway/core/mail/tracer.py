@@ -20,9 +20,10 @@ from causeway.names import SEATS, is_seat
 from causeway.store.base import Put, Write
 from causeway.topics import item_of as find_item
 from causeway.trace import Step, TraceRecord
-from causeway.types import SEAT_PREFIX, Flag, Instant, ServiceClass, Span
+from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, Flag, Instant, ServiceClass, Span
 
 _RELIABLE: Final = int(Flag.RELIABLE)
+_RETAIN: Final = int(Flag.RETAIN)
 _ORDERED: Final = int(ServiceClass.TRANSACTIONAL)
 _LENGTH_BYTES: Final = 4
 """In a batch's body, for each of its messages (see `wire.body`)."""
@@ -55,6 +56,8 @@ class Tracer:
 
     def deposit(self, turn: Turn, step: Step, d: Deposit, note: str = "", *, size: int = 0, peer: str = "") -> None:
         """Something happened to a batch on its way; `size` is that of its body."""
+        if step == Step.TAKEN and not note:
+            note = apart(d.priority, d.flags, delayed=bool(d.delay))
         last = d.first + d.count - 1
         reliable = bool(d.flags & _RELIABLE) or d.stream >= _ORDERED
         count = size - _LENGTH_BYTES * d.count if size else 0
@@ -71,7 +74,7 @@ class Tracer:
             mailbox = d.dest if d.causal is None else d.causal.dest
             self._write(turn, step, sent, (note, reliable, mailbox, peer, 0, 0, count))
 
-    def delivery(self, turn: Turn, d: Deliver, size: int, peer: str) -> None:
+    def delivery(self, turn: Turn, d: Deliver, size: int, peer: str, note: str = "") -> None:
         """Messages were handed to a consumer."""
         last = d.first + d.count - 1
         reliable = bool(d.flags & _RELIABLE) or d.stream >= _ORDERED
@@ -79,14 +82,14 @@ class Tracer:
         if d.published is None:
             # fmt: off
             turn.effects.traces.append(TraceRecord(
-                turn.now, self._broker, Step.DELIVERED, d.source, d.incarnation, d.mailbox, d.stream, d.first, last, "",
-                d.stream, reliable, False, "", d.mailbox, "", peer, 0, 0, count,
+                turn.now, self._broker, Step.DELIVERED, d.source, d.incarnation, d.mailbox, d.stream, d.first, last,
+                note, d.stream, reliable, False, "", d.mailbox, "", peer, 0, 0, count,
             ))
             # fmt: on
             return
         sent = sent_as(d, d.mailbox, last)
         if sent is not None:
-            self._write(turn, Step.DELIVERED, sent, ("", reliable, d.mailbox, peer, 0, 0, count))
+            self._write(turn, Step.DELIVERED, sent, (note, reliable, d.mailbox, peer, 0, 0, count))
 
     def kept(
         self,
@@ -99,6 +102,8 @@ class Tracer:
         config: Config | None = None,
     ) -> None:
         """Something happened to messages in a mailbox; of what is stored, `config` says on whom."""
+        if isinstance(what, StoredBatch) and not note:
+            note = apart(what.priority, what.flags, delayed=bool(what.ready))
         reliable = bool(what.flags & _RELIABLE) or what.stream >= _ORDERED
         size = len(what.body) - _LENGTH_BYTES * what.count if isinstance(what, StoredBatch) else 0
         epoch, copies = (config.epoch, len(config.members)) if config is not None else (0, 0)
@@ -152,6 +157,13 @@ class Tracer:
             ))
             # fmt: on
             size = 0
+
+
+def apart(priority: int, flags: int, *, delayed: bool) -> str:
+    """Why messages may be handed out in another order than they came in; empty for most. An audit must know."""
+    why = f"priority {priority}" if priority != NORMAL_PRIORITY else ""
+    why += " delayed" if delayed else ""
+    return f"{why} retained".strip() if flags & _RETAIN else why.strip()
 
 
 def sent_as(

@@ -33,7 +33,7 @@ class Records(NamedTuple):
     """Code."""
 
 
-class Part(NamedTuple):
+class TakenPart(NamedTuple):
     """Messages of one batch that were taken together."""
 
     first: int
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     """Entry in which they were sent."""
 
 
-Parts = Mapping[int, tuple[Part, ...]]
+Parts = Mapping[int, tuple[TakenPart, ...]]
 """By entry that took something: of which batches. What nobody is known to have sent is in none."""
 
 
@@ -53,7 +53,7 @@ def matched(records: Records, sender: NDArray[np.int64]) -> Parts:
     for entry in sends[np.argsort(records.first[sends], kind="stable")].tolist():
         streams.setdefault((int(sender[entry]), int(records.stream[entry])), []).append(entry)
     firsts = {stream: records.first[entries] for stream, entries in streams.items()}
-    found: dict[int, tuple[Part, ...]] = {}
+    found: dict[int, tuple[TakenPart, ...]] = {}
     for entry in np.flatnonzero(~records.sent).tolist():
         stream = (int(sender[entry]), int(records.stream[entry]))
         if stream in streams:
@@ -61,7 +61,7 @@ def matched(records: Records, sender: NDArray[np.int64]) -> Parts:
     return found
 
 
-def _parts(records: Records, entry: int, batches: list[int], firsts: NDArray[np.int64]) -> Iterator[Part]:
+def _parts(records: Records, entry: int, batches: list[int], firsts: NDArray[np.int64]) -> Iterator[TakenPart]:
     first, last = int(records.first[entry]), int(records.last[entry])
     for at in range(max(0, int(np.searchsorted(firsts, first, "right")) - 1), len(batches)):
         batch = batches[at]
@@ -69,7 +69,7 @@ def _parts(records: Records, entry: int, batches: list[int], firsts: NDArray[np.
             return
         low, high = max(first, int(records.first[batch])), min(last, int(records.last[batch]))
         if low <= high:
-            yield Part(low, high, batch)
+            yield TakenPart(low, high, batch)
 
 
 class Chains:
@@ -88,7 +88,7 @@ class Chains:
         self._log = log
         self._places: dict[int, int] | None = None
 
-    def of(self, taken: int, late: Part) -> tuple[int, ...]:
+    def of(self, taken: int, late: TakenPart) -> tuple[int, ...]:
         """From the SENT of messages that came late to the entry that took what came before, and theirs."""
         if self._places is None:
             self._places = {entry: place for place, entry in enumerate(self._log)}

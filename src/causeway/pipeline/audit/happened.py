@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from causeway.pipeline.audit.chains import Chains, Part, Records, matched
+from causeway.pipeline.audit.chains import Chains, Records, TakenPart, matched
 from causeway.ranges import IdSet
 
 Vector = NDArray[np.int64]
@@ -90,7 +90,7 @@ class _Replay:
         """The vector of a sender that somebody, or a mailbox, had from it last: most batches bring it again."""
         self._seen: dict[tuple[int, int, int], IdSet] = {}
         self._log = array("q")
-        self._late: list[tuple[int, Part]] = []
+        self._late: list[tuple[int, TakenPart]] = []
         self._impossible: list[int] = []
         self._checked = np.zeros(size, np.int64)
         self._unchecked = np.zeros(size, np.int64)
@@ -147,7 +147,7 @@ class _Replay:
         for part in self._parts.get(entry, ()):
             self._take(entry, part)
 
-    def _take(self, entry: int, part: Part) -> None:
+    def _take(self, entry: int, part: TakenPart) -> None:
         me, sender, mailbox = int(self._process[entry]), int(self._sender[entry]), int(self._r.mailbox[entry])
         serial, vector = self._posted[part.batch]
         self._takers[part.batch] -= 1
@@ -171,7 +171,7 @@ class _Replay:
         self._knows[me] = vector
         self._serials[me] = 0
 
-    def _check(self, entry: int, part: Part, number: int, serial: int, vector: Vector) -> None:
+    def _check(self, entry: int, part: TakenPart, number: int, serial: int, vector: Vector) -> None:
         """Hold messages that a mailbox shows against what it has shown; `number` is that of their first."""
         sender, mailbox = int(self._sender[entry]), int(self._r.mailbox[entry])
         seen = self._seen.setdefault((mailbox, sender, int(self._r.stream[entry])), IdSet())
@@ -182,7 +182,7 @@ class _Replay:
         for first, last in seen.missing(part.first, part.last):
             self._checked[entry] += last - first + 1
             if first <= overtaken:
-                self._late.append((entry, Part(first, min(last, overtaken), part.batch)))
+                self._late.append((entry, TakenPart(first, min(last, overtaken), part.batch)))
         seen.add(part.first, part.last)
         if self._merged.get((mailbox, sender, False)) != serial:
             self._merged[mailbox, sender, False] = serial

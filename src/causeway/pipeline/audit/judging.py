@@ -30,8 +30,8 @@ from causeway.pipeline.audit.words import (
     UNKNOWN,
     VIOLATED,
     Evidence,
+    Judgement,
     Row,
-    Verdict,
     class_name,
 )
 from causeway.trace import Step
@@ -135,7 +135,7 @@ def _replayed(table: pa.Table) -> pa.Table:
     return verdict_table(causal_table_verdicts(table))
 
 
-def causal_table_verdicts(table: pa.Table) -> Iterator[Verdict]:
+def causal_table_verdicts(table: pa.Table) -> Iterator[Judgement]:
     """Verdicts about one circle."""
     table = table.combine_chunks()
     records = records_of(table)
@@ -178,7 +178,7 @@ def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
     return np.asarray(_one(table, name).to_numpy(zero_copy_only=False), np.int64)
 
 
-def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterator[Verdict]:
+def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterator[Judgement]:
     """How many messages of each stream were held against the order."""
     late = np.zeros(table.num_rows, np.int64)
     for one in found.late:
@@ -192,10 +192,10 @@ def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterat
             one = table.slice(int(examples[code]), 1).to_pylist()[0]
             name = class_name(one["service"], reliable=one["reliable"], causal=True)
             whose = (one["source"], one["incarnation"], one["dest"], one["stream"])
-            yield Verdict(name, CAUSAL, outcome, int(totals[code]), *whose)
+            yield Judgement(name, CAUSAL, outcome, int(totals[code]), *whose)
 
 
-def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Verdict]:
+def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Judgement]:
     for late in found.late:
         reason = "its mailbox had shown something that it happened before"
         yield _causal_verdict(table, late.taken, (late.first, late.last), (VIOLATED, reason), late.chain)
@@ -207,7 +207,7 @@ def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Verdict]:
 
 def _causal_verdict(
     table: pa.Table, entry: int, ids: tuple[int, int], said: tuple[str, str], shown: tuple[int, ...]
-) -> Verdict:
+) -> Judgement:
     one = table.slice(entry, 1).to_pylist()[0]
     name = class_name(one["service"], reliable=one["reliable"], causal=True)
     left_out = len(shown) - EVIDENCE_MAX
@@ -218,7 +218,7 @@ def _causal_verdict(
     who = (one["source"], one["incarnation"], one["dest"], one["stream"], *ids, one["mailbox"])
     reason = f"{said[1]} ({left_out} events in between left out)" if left_out > 0 else said[1]
     # What is missing elsewhere can only hide that something happened before: it is the reader's own records that count.
-    return Verdict(name, CAUSAL, said[0], ids[1] - ids[0] + 1, *who, reason, (), evidence)
+    return Judgement(name, CAUSAL, said[0], ids[1] - ids[0] + 1, *who, reason, (), evidence)
 
 
 def _evidence(table: pa.Table, entry: int) -> Evidence:

@@ -26,8 +26,8 @@ from causeway.pipeline.audit.words import (
     STORED_FIRST,
     VIOLATED,
     WAITING,
+    Judgement,
     Row,
-    Verdict,
     class_name,
     evidence_of,
 )
@@ -55,7 +55,7 @@ Steps = dict[int, list[Row]]
 _NOTHING: Final[list[Row]] = []
 
 
-def judge(rows: Iterable[Row]) -> Iterator[Verdict]:
+def judge(rows: Iterable[Row]) -> Iterator[Judgement]:
     """Verdicts about rows that come by stream, in each highest `last` first: findings, and counts of each stream."""
     judged: StreamJudge | None = None
     for stream, batch in stretches(rows):
@@ -118,7 +118,7 @@ class StreamJudge:
         self._earliest: dict[tuple[str, str, int, int], Row] = {}
         """By mailbox, life and step: the first that was handed out or taken of all higher ids."""
 
-    def judge(self, first: int, last: int, rows: list[Row]) -> Iterator[Verdict]:
+    def judge(self, first: int, last: int, rows: list[Row]) -> Iterator[Judgement]:
         """Messages first..last, all of whose rows these are."""
         self.first, self.last, self.rows = first, last, rows
         one = rows[0]
@@ -138,13 +138,13 @@ class StreamJudge:
                 if self.stream[3] == _TRANSACTIONAL and not one.causal:
                     yield from self._in_order(mailbox, steps)
 
-    def counts(self) -> Iterator[Verdict]:
+    def counts(self) -> Iterator[Judgement]:
         """How many messages were held against which guarantee, findings aside."""
         for (service, guarantee, outcome), messages in self._counts.items():
-            yield Verdict(service, guarantee, outcome, messages, *self.stream)
+            yield Judgement(service, guarantee, outcome, messages, *self.stream)
 
     # Kept ------------------------------------------------------------------------------------------------------
-    def _kept(self, mailbox: str, steps: Steps, *, acknowledged: bool) -> Iterator[Verdict]:
+    def _kept(self, mailbox: str, steps: Steps, *, acknowledged: bool) -> Iterator[Judgement]:
         one, stored = self.rows[0], steps.get(_STORED, _NOTHING)
         owed = one.causal or one.service > 0  # an express message may end with its owner's memory
         if owed and (stored or (acknowledged and mailbox == one.dest)):
@@ -159,7 +159,7 @@ class StreamJudge:
                         KEPT, mailbox, "something behind it was handed out, and it never was", (*self._shown(), *passed)
                     )
         handed = [row for step in _HANDED if step in steps for row in steps[step]]
-        if not handed or any(row.apart for row in handed):
+        if not handed or any(row.apart for row in self.rows):
             return
         self._handed.setdefault(mailbox, handed[0])
         for row in stored:
@@ -179,15 +179,17 @@ class StreamJudge:
         return None
 
     # Once ------------------------------------------------------------------------------------------------------
-    def _once(self, mailbox: str, steps: Steps) -> Iterator[Verdict]:
+    def _once(self, mailbox: str, steps: Steps) -> Iterator[Judgement]:
         delivered, received = steps.get(_DELIVERED, _NOTHING), steps.get(_RECEIVED, _NOTHING)
         stored = steps.get(_STORED, _NOTHING)
         if not (delivered or received or stored):
             return
+        # A subscription that ends and begins anew, under another epoch, is given again what its topics have kept.
+        times = max(1, len({row.epoch for row in stored})) if self.rows[0].topic and not self.rows[0].causal else 1
         wrong = (
-            _again(received, 1 + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
-            or _after_settled(delivered, steps.get(_SETTLED, _NOTHING))
-            or _again(stored, 1, "its owner stored it again")
+            _again(received, times + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
+            or (_after_settled(delivered, steps.get(_SETTLED, _NOTHING)) if times == 1 else None)
+            or _again(stored, times, "its owner stored it again")
         )
         if wrong is None:
             self._count(ONCE, HELD)
@@ -195,7 +197,7 @@ class StreamJudge:
             yield self._found(ONCE, mailbox, wrong[0], wrong[1])
 
     # In order --------------------------------------------------------------------------------------------------
-    def _in_order(self, mailbox: str, steps: Steps) -> Iterator[Verdict]:
+    def _in_order(self, mailbox: str, steps: Steps) -> Iterator[Judgement]:
         delivered, received = steps.get(_DELIVERED, _NOTHING), steps.get(_RECEIVED, _NOTHING)
         if not (delivered or received) or any(row.apart for row in self.rows):
             return
@@ -215,7 +217,7 @@ class StreamJudge:
             yield self._found(IN_ORDER, mailbox, "it came after one that was sent later", late)
 
     # Stored before acknowledged --------------------------------------------------------------------------------
-    def _stored_first(self, places: dict[str, Steps]) -> Iterator[Verdict]:
+    def _stored_first(self, places: dict[str, Steps]) -> Iterator[Judgement]:
         one = self.rows[0]
         had = _HAD if one.service or one.causal else _HAD_EXPRESS
         wrong = self._too_early(had) or self._nobody_had_it(had) or _copies_missing(places)
@@ -254,11 +256,11 @@ class StreamJudge:
         """All that is known of it, each writer in its own order."""
         return sorted(self.rows, key=lambda row: (row.step == _COPIED, row.writer, row.life, row.sequence))
 
-    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[Row]) -> Verdict:
+    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[Row]) -> Judgement:
         shown = tuple(shown)
         domains = sorted({row.domain for row in (*self.rows, *shown)})
         who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), evidence_of(shown))
-        return Verdict(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
+        return Judgement(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
 
 
 def _place(row: Row) -> tuple[str, int, int]:

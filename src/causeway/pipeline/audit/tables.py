@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import types as t
 
-from causeway.pipeline.audit.words import Evidence, Verdict
+from causeway.pipeline.audit.words import Evidence, Judgement
 
 _EVIDENCE: Final = t.StructType(
     [
@@ -41,7 +41,7 @@ VERDICTS: Final = t.StructType(
         t.StructField("evidence", t.ArrayType(_EVIDENCE)),
     ]
 )
-"""`words.Verdict`, column by column."""
+"""`words.Judgement`, column by column."""
 
 _ARROW_EVIDENCE: Final = pa.struct(
     [(name, pa.int64() if name in {"life", "sequence", "first", "last"} else pa.string()) for name in Evidence._fields]
@@ -57,10 +57,10 @@ def _arrow_type(name: str) -> pa.DataType:
     )
 
 
-ARROW_VERDICTS: Final = pa.schema([(name, _arrow_type(name)) for name in Verdict._fields])
+ARROW_VERDICTS: Final = pa.schema([(name, _arrow_type(name)) for name in Judgement._fields])
 
 
-def verdict_table(verdicts: Iterable[Verdict]) -> pa.Table:
+def verdict_table(verdicts: Iterable[Judgement]) -> pa.Table:
     """These verdicts in Arrow."""
     rows = [
         verdict._asdict() | {"domains": list(verdict.domains), "evidence": [one._asdict() for one in verdict.evidence]}

@@ -63,7 +63,7 @@ class Row(NamedTuple):
     epoch: int
     copies: int
     apart: bool
-    """Whether its note says that it was let past others: a priority, a delay, a reader with a selector."""
+    """Whether its note says that it was let past others: a priority, a delay, a selector, kept by a topic."""
 
 
 STEPS: Final = tuple(
@@ -84,7 +84,7 @@ STEPS: Final = tuple(
 )
 """Steps that decide something about a single stream of messages."""
 
-APART: Final = "priority|delay|selector"
+APART: Final = "priority|delay|selector|retained"
 """Words in the note of a step that let a message past others."""
 
 
@@ -101,7 +101,7 @@ class Evidence(NamedTuple):
     mailbox: str
 
 
-class Verdict(NamedTuple):
+class Judgement(NamedTuple):
     """What is said of messages of one stream under one guarantee. Those for which it held, or that wait, are only
     counted: then the fields from `first` on are empty."""
 

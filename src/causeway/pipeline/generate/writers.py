@@ -22,7 +22,7 @@ _DAY: Final = 86_400 * SECOND
 Record = tuple[Any, ...]
 
 
-class Batch(NamedTuple):
+class MadeBatch(NamedTuple):
     """Messages that are sent together, as their sender calls them."""
 
     source: str
@@ -72,7 +72,7 @@ class Writer:
         self,
         now: int,
         step: Step,
-        batch: Batch,
+        batch: MadeBatch,
         mailbox: str = "",
         *,
         peer: str = "",
@@ -101,7 +101,7 @@ class Writer:
         self._sequence = 0
 
 
-NOTHING: Final = Batch("", 0, "", 0, 0, 0, 0, False, False, "", 0)
+NOTHING: Final = MadeBatch("", 0, "", 0, 0, 0, 0, False, False, "", 0)
 
 
 @lru_cache(maxsize=1_000)
