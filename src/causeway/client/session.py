@@ -299,14 +299,7 @@ class Session(SessionMachine):
         return following
 
     def read(
-        self,
-        mailbox: str,
-        start: int,
-        stop: int,
-        *,
-        row: int = -1,
-        limit: int = ID_MAX,
-        timeout: Duration | None = None,
+        self, mailbox: str, start: int, stop: int, *, row: int, limit: int = ID_MAX, timeout: Duration | None = None
     ) -> StretchInquiry:
         """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
         check_mailbox("mailbox", mailbox)
