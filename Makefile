@@ -43,7 +43,7 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test bench soak
+.PHONY: run test evaluate bench soak
 run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 
@@ -56,6 +56,9 @@ test: $(STAMP) java  ## Every test
 	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
 	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
 	$(PYTEST) $(ALONE_TESTS) $(ARGS) $(NONE_SELECTED)
+
+evaluate: $(STAMP)  ## The papers' experiments in small, in build/evaluation; fails if a claim that held does not hold any more
+	@$(BIN)/causeway evaluate all --quick --strict --jobs $(JOBS) --out build/evaluation $(ARGS)
 
 bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and the peers installed here
 	@$(BIN)/python -m bench $(ARGS)

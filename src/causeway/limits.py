@@ -368,7 +368,6 @@ LAKE_BYTES_MAX: Final = 1024 * MIB
 """What one writer of the trace lake may take on disk, unless it is told otherwise; beyond it its oldest go."""
 LAKE_BYTES_MIN: Final = MIB
 """Less would not hold a single segment of a busy broker."""
-
 TRACE_RECORDS_MAX: Final = 60_000
 """Recent trace records a broker keeps in memory to tell the story of a message (about 20 MB when full)."""
 

@@ -14,7 +14,7 @@ from pyspark.sql.streaming import StreamingQuery
 import causeway.sync
 from causeway.testing import LocalCluster
 
-SECONDS_MAX = 60.0
+SECONDS_MAX = 100.0
 
 
 @contextlib.contextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -17,61 +17,124 @@ from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
-from causeway.evaluate.writing import write
+from causeway.evaluate.keeping import Keeping
+from causeway.evaluate.spreading import Processes, Spread
+from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
+from causeway.evaluate.writing import has_parquet, index_json, write, write_index
 
-EXPERIMENTS: Final = {
-    "aaa": "what causal order costs against the number of servers (AAA, section 6)",
-    "pbm": "delay and traffic of messages over a ring of brokers and over MSMQ (PBM, section 4)",
-    "qpidr": "what monitoring and recovering brokers costs, and how long it takes (OIGY/QpidR, section 5)",
-}
-"""Each is the module of its name in `causeway.evaluate`, with a function `evaluate`."""
-
-Evaluate = Callable[[Extent, Callable[[int, int], None]], Evaluation]
+KEPT = "cases"
+"""The folder of finished cases, beside the report."""
+EXIT_NOT_HELD = 1
 
 
 def evaluate(
     experiment: Annotated[
-        str, typer.Argument(help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()) + ".")
+        str,
+        typer.Argument(
+            help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()) + f"; {ALL}: each of them."
+        ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks, in about a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: a minute each, instead of many.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the report, numbers and figures. Default: evaluation/EXPERIMENT.")
+        Path | None,
+        typer.Option(
+            help="Folder for the report, numbers and figures; of 'all' one folder per experiment in it. "
+            "Default: evaluation/EXPERIMENT, of 'all' evaluation."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything is drawn from it: the same seed gives the same numbers.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Processes to use. Default: one per processor.")] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Measure on the executors of this Spark cluster instead: local[2], spark://...")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what an earlier run without --quick left in the folder.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with 1 if a claim does not hold that held so far.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Repeat a paper's experiment with the product's own code, and say which of its claims hold.
 
-    Writes report.md, results.json, tables as CSV and figures as PNG and SVG. With --json the content of results.json is
-    printed too. Exit codes: 0 measured (whether claims hold or not), 2 a flag is wrong or something is not installed.
+    Writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick every
+    finished case is kept in the folder, so that the same command goes on after an interruption; what was measured with
+    other code is measured again. With --json the content of results.json is printed too.
+
+    Exit codes: 0 measured (whether claims hold or not), 1 with --strict a claim that we stand by did not hold, 2 a flag
+    is wrong or something is not installed.
     """
-    if experiment not in EXPERIMENTS:
-        raise ConfigError("experiment", experiment, f"must be one of: {', '.join(EXPERIMENTS)}")
+    if experiment not in (*EXPERIMENTS, ALL):
+        raise ConfigError("experiment", experiment, f"must be one of: {', '.join((*EXPERIMENTS, ALL))}")
     if jobs is not None and jobs < 1:
         raise ConfigError("jobs", jobs, "must be at least 1")
+    if jobs is not None and master is not None:
+        raise ConfigError("jobs", jobs, "counts processes of this machine; with --master the cluster decides")
     check_drawing()
-    extent = Extent(quick=quick, seed=seed, jobs=jobs or os.cpu_count() or 1)
-    run: Evaluate = importlib.import_module(f"causeway.evaluate.{experiment}").evaluate
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notices(), transient=True, disable=as_json) as bar:
-        task = bar.add_task(experiment, total=None)
-        found = run(extent, lambda done, total: bar.update(task, completed=done, total=total))
-    folder = out or Path("evaluation") / experiment
-    written = write(found, folder)
+    if experiment == ALL:
+        whole = out or Path("evaluation")
+        folders = {name: whole / name for name in EXPERIMENTS}
+    else:
+        whole = out or Path("evaluation") / experiment
+        folders = {experiment: whole}
+    command = f"causeway evaluate {ALL}{' --quick' if quick else ''} --seed {seed}"
+    with _spread(jobs, master) as spread:
+        found, written = _run(folders, Extent(quick, seed, spread), fresh=fresh, hidden=as_json)
+    if experiment == ALL:
+        written += write_index(found, whole, command)
     if as_json:
-        print_json(found.as_json())
+        print_json(index_json(found, command) if experiment == ALL else found[0].as_json())
     else:
         _show(found, written)
-    return 0
+    lost = [claim for one in found for claim in one.claims if claim.asserted and not claim.held]
+    return EXIT_NOT_HELD if strict and lost else 0
 
 
-def _show(found: Evaluation, written: list[Path]) -> None:
-    table = Table(title=found.title, title_justify="left", show_lines=True)
-    for name in ("claim", "held", "found"):
-        table.add_column(name)
-    for claim in found.claims:
-        table.add_row(claim.claim, "[green]yes[/]" if claim.held else "[red]no[/]", claim.found)
+@contextmanager
+def _spread(jobs: int | None, master: str | None) -> Iterator[Spread]:
+    if master is None:
+        yield Processes(jobs or os.cpu_count() or 1)
+        return
+    from causeway.evaluate.executors import executors
+
+    with executors(master) as spread:
+        yield spread
+
+
+def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool) -> tuple[list[Evaluation], list[Path]]:
+    """One experiment after the other in one display; each is written when it is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    found: list[Evaluation] = []
+    written: list[Path] = []
+    with Progress(*columns, console=notices(), transient=True, disable=hidden) as bar:
+        tasks = {name: bar.add_task(name, total=None, start=False) for name in folders}
+        for name, folder in folders.items():
+            kept = folder / KEPT
+            if fresh and kept.is_dir():
+                for path in kept.glob("*.json"):
+                    path.unlink()
+            spread = extent.spread if extent.quick else Keeping(extent.spread, kept)
+            bar.start_task(tasks[name])
+
+            def tick(done: int, total: int, name: str = name) -> None:
+                bar.update(tasks[name], completed=done, total=total)
+
+            found.append(run_experiment(name, extent._replace(spread=spread), tick))
+            written += write(found[-1], folder)
+            if isinstance(spread, Keeping) and spread.skipped:
+                notices().print(f"{name}: {spread.skipped} cases were measured by an earlier run (see --fresh)")
+    if not has_parquet():
+        notices().print("tables are written as CSV only; for Parquet: pip install 'causeway[pipeline]'")
+    return found, written
+
+
+def _show(found: list[Evaluation], written: list[Path]) -> None:
     out = console()
-    out.print(table)
+    for one in found:
+        table = Table(title=one.title, title_justify="left", show_lines=True)
+        for name in ("claim", "held", "found"):
+            table.add_column(name)
+        for claim in one.claims:
+            table.add_row(claim.claim, "[green]yes[/]" if claim.held else "[red]no[/]", claim.found)
+        out.print(table)
     out.print(f"written: {', '.join(str(path) for path in written)}", soft_wrap=True, markup=False)

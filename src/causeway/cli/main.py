@@ -75,7 +75,12 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway plan placement examples/placement.json --threshold 0.02",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
-    "evaluate": ("causeway evaluate aaa --quick", "causeway evaluate aaa --out ./aaa --seed 7 --json"),
+    "evaluate": (
+        "causeway evaluate aaa --quick",
+        "causeway evaluate gemom --out ./gemom --seed 7 --json",
+        "causeway evaluate all --out ./reports",
+        "causeway evaluate all --quick --strict --master 'local[2]'",
+    ),
     "pipeline": (
         "causeway pipeline rates --lake ./lake --out ./rates",
         "causeway pipeline latency --lake ./lake --stream --json",

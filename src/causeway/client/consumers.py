@@ -78,8 +78,7 @@ class MailReaders:
 
     def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool) -> list[Shown]:
         """Hand out up to `limit` messages, oldest first; with `accept` they count as done at once."""
-        shown: list[Shown] = []
-        queue = consumer.queue
+        shown, queue = list[Shown](), consumer.queue
         while queue and len(shown) < limit:
             lot = queue[0]
             lot.handler = consumer.handler
@@ -252,8 +251,8 @@ class MailReaders:
         self._serial += 1
         return self._serial
 
-    def on_settled(self, link: Uplink, head: Settled) -> bool:
-        """Those messages will not come again; whether a consumer of ours had settled them."""
+    def on_settled(self, link: Uplink, head: Settled) -> None:
+        """Those messages will not come again."""
         consumer = self._all.get(head.consumer)
         if consumer is not None and consumer.mailbox == head.mailbox:
             for first, last in (*head.spans, *head.dead):
@@ -263,7 +262,6 @@ class MailReaders:
                 self._errands.deadlines.cancel(consumer.number)
                 if consumer.closing:
                     self.dirty[consumer.number] = consumer
-        return consumer is not None
 
     def collect(self) -> list[tuple[MailReader, list[Span]]]:
         """Record what the application accepted since last time; what each consumer must settle for it."""

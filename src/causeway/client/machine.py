@@ -32,6 +32,7 @@ from causeway.client.seat_questions import SeatQuestions
 from causeway.client.settings import SessionConfig
 from causeway.client.streams import Streams
 from causeway.client.telling import tell
+from causeway.client.tracing import NoTrace
 from causeway.client.transactions import Commitment, Transactions
 from causeway.client.ways import TwoWays
 from causeway.core.deadlines import NEVER, Alarm, Deadlines
@@ -120,6 +121,10 @@ class SessionMachine:
         """This life's, or with kept state that of the first life."""
         return self._streams.numbering.source[1]
 
+    def trace_to(self, trace: NoTrace) -> None:
+        """Let somebody know what this application does, in the order in which it does it."""
+        self._fates.trace = self._consumers.trace = self._transactions.trace = trace
+
     def _number(self) -> int:
         """Of one more errand."""
         self._next_number += 1
@@ -204,8 +209,7 @@ class SessionMachine:
 
     def next_deadline(self) -> Instant | None:
         """When to be called again if nothing happens before."""
-        at = self._alarm.at
-        return at if at != NEVER and self.error is None else None
+        return self._alarm.at if self._alarm.at != NEVER and self.error is None else None
 
     def outcomes(self) -> list[Outcome]:
         """What the application must hear since the last call."""
@@ -256,8 +260,8 @@ class SessionMachine:
                 case Accepted():
                     self._streams.on_accepted(head)
                 case Settled():
-                    if not self._consumers.on_settled(link, head):
-                        self._answers.on_settled(turn, head)
+                    self._consumers.on_settled(link, head)
+                    self._answers.on_settled(turn, head)
                 case Confirmed():
                     self._streams.on_confirmed(head)
                 case Rejected():

@@ -37,7 +37,6 @@ from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
 from causeway.client.stretches import SettleInquiry, StretchInquiry
 from causeway.client.subscriptions import check_forgettable
-from causeway.client.tracing import NoTrace
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, ItemPlaced, Published
 from causeway.errors import Code, ConfigError, Refused
@@ -92,10 +91,6 @@ class Session(SessionMachine):
     def use_tickets(self, make: Callable[[SentBatch, int], Ticket], handler: object) -> None:
         """Let `append` return the driver's own kind of ticket; every batch carries `handler`."""
         self._streams.make_ticket, self._streams.handler = make, handler
-
-    def trace_to(self, trace: NoTrace) -> None:
-        """Let somebody know what this application does, in the order in which it does it."""
-        self._fates.trace = self._consumers.trace = self._transactions.trace = trace
 
     # Sending ---------------------------------------------------------------------------------------------------
     def lane(
@@ -304,21 +299,14 @@ class Session(SessionMachine):
         return following
 
     def read(
-        self,
-        mailbox: str,
-        start: int,
-        stop: int,
-        *,
-        row: int = -1,
-        limit: int | None = None,
-        timeout: Duration | None = None,
+        self, mailbox: str, start: int, stop: int, *, row: int, limit: int = ID_MAX, timeout: Duration | None = None
     ) -> StretchInquiry:
         """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
         check_mailbox("mailbox", mailbox)
         for field, value in (("start", start), ("stop", stop)):
             if type(value) is not int or not 0 <= value <= ID_MAX:
                 raise ConfigError(field, value, "must be a number in a mailbox, 0 or more")
-        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit or ID_MAX)
+        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit)
         self._inquire(page, timeout)
         return page
 

@@ -113,7 +113,7 @@ def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, tot
         done += case.weight
         tick(round(done), total)
 
-    measured = run_cases(measure, cases, extent.jobs, advance)
+    measured = run_cases(measure, cases, extent.spread, advance)
     order = list(LABELS)
     measured.sort(key=lambda cost: (cost.traffic, order.index(cost.layout), cost.seats, cost.seed))
     return evaluated(measured, extent)

@@ -172,7 +172,9 @@ def _ping_pong(means: Rows) -> Conclusion:
         f"{one[0]['seats']} servers and {shown(one[-1]['operations'])} among {one[-1]['seats']}, with empty stamps. "
         f"With everybody answering it grows as n^{power:.2f}"
     )
-    return Conclusion("The ping-pong of two agents itself is quadratic in n (Fig. 8)", found, False)
+    grows = power_between(one[0]["seats"], one[0]["operations"], one[-1]["seats"], one[-1]["operations"])
+    claim = "The ping-pong of two agents itself is quadratic in n (Fig. 8)"
+    return Conclusion(claim, found, grows >= QUADRATIC[0], asserted=False)
 
 
 # The report ---------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class ChurnCase(msgspec.Struct, frozen=True):
         return (self.brokers / 64) * (3.0 + 0.17 * self.failures * self.apart_s)
 
 
-class ChurnCost(msgspec.Struct, frozen=True):
+class ChurnCost(msgspec.Struct, frozen=True, tag=True):
     """What became of the messages."""
 
     system: str

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from causeway.errors import ConfigError
-from causeway.evaluate.evaluation import Figure
+from causeway.evaluate.evaluation import Curve, Figure
 
 STYLES: Final = (
     ("o", "-", "0.0"),
@@ -19,6 +19,10 @@ STYLES: Final = (
     ("D", ":", "0.15"),
 )
 """Mark, line and grey of each style: any one of them tells it from the others."""
+
+TICKS_MAX: Final = 12
+RANGE_ASIDE: Final = 0.04
+"""Inches between ranges of several curves at one place: they stand side by side."""
 
 
 def check_drawing() -> None:
@@ -44,34 +48,14 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
         axes = canvas.add_subplot()
         axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
-        y_scale = figure.y_scale or figure.scale
-        axes.set(xscale=figure.scale, yscale=y_scale)
+        axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
         for curve in figure.curves:
             if curve.formula:
-                axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
-                axes.annotate(
-                    curve.formula,
-                    (curve.xs[-1], curve.ys[-1]),
-                    xytext=(0, 4),
-                    textcoords="offset points",
-                    color="0.35",
-                    horizontalalignment="center",
-                )
-                continue
-            mark, line, grey = STYLES[curve.style % len(STYLES)]
-            face = "white" if curve.hollow else grey
-            (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
-            drawn.set(linestyle=line if curve.joined else "none", marker=mark if curve.marked else "none")
-            drawn.set(markerfacecolor=face, markersize=5.0)
-            for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
-                axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+                _draw_formula(axes, curve)
+            else:
+                _draw_measured(axes, curve, RANGE_ASIDE * curve.style if figure.scale == "linear" else 0.0)
         axes.margins(x=0.1, y=0.1)
-        if figure.scale == "log":
-            ticks = _spaced(sorted({round(x) for curve in figure.curves for x in curve.xs}))
-            axes.set_xticks(ticks, [str(tick) for tick in ticks])
-            axes.set_xticks([], minor=True)
-        if y_scale == "linear":
-            axes.set_ylim(bottom=0)
+        _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
         canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
@@ -79,6 +63,48 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
     return paths
+
+
+def _draw_formula(axes: Any, curve: Curve) -> None:
+    axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
+    axes.annotate(
+        curve.formula,
+        (curve.xs[-1], curve.ys[-1]),
+        xytext=(0, 4),
+        textcoords="offset points",
+        color="0.35",
+        horizontalalignment="center",
+    )
+
+
+def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
+    mark, line, grey = STYLES[curve.style % len(STYLES)]
+    (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
+    drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
+    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
+    moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
+    for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
+        (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
+        bar.set_transform(moved)
+
+
+def _place_ticks(axes: Any, figure: Figure) -> None:
+    """Ticks where something was measured, if that is in few places; a zero that is seen."""
+    xs = sorted({x for curve in figure.curves for x in curve.xs})
+    if figure.scale == "log":
+        ticks = _spaced([round(x) for x in xs])
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+    elif len(xs) <= TICKS_MAX:
+        axes.set_xticks(xs, [f"{x:g}" for x in xs])
+    if (figure.y_scale or figure.scale) == "linear":
+        heights = [y for curve in figure.curves for y in (*curve.ys, *(high for _low, high in curve.ranges))]
+        if min(heights) < 0:
+            axes.axhline(0, color="0.6", linewidth=0.8)
+        else:
+            axes.set_ylim(0, 1.08 * max(heights))
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -9,17 +9,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from causeway.evaluate.spreading import Processes, Spread
 from causeway.figures import Curve, Figure
 
 __all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 
 
 class Extent(NamedTuple):
-    """How an experiment is to be run. The same one gives the same numbers, whatever `jobs` is."""
+    """How an experiment is to be run. The same seed gives the same numbers, wherever its cases are measured."""
 
     quick: bool = False
     seed: int = 0
-    jobs: int = 1
+    spread: Spread = Processes(1)
 
 
 class Conclusion(msgspec.Struct, frozen=True):
@@ -28,6 +29,9 @@ class Conclusion(msgspec.Struct, frozen=True):
     claim: str
     found: str
     held: bool
+    asserted: bool = True
+    """Whether we stand by it: `causeway evaluate --strict` fails when it does not hold. False for what is known not to
+    hold with our brokers; the report says why."""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

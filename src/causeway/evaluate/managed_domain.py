@@ -6,7 +6,7 @@ Owns: building one, filling it, ending brokers of it, seeing when it is whole ag
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -54,7 +54,8 @@ class Lost(NamedTuple):
 class ManagedDomain(SimRun):
     """Brokers on lines of 10 Mbps, the last ones of each domain spares, and every one of them an agent."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, settings: Mapping[str, object] | None = None) -> None:
+        self._settings = settings or {}
         options = options_calm(shape.seed, brokers=shape.brokers, workloads=[])
         super().__init__(options, make_broker=self._make)
         self.shape = shape
@@ -71,7 +72,8 @@ class ManagedDomain(SimRun):
         number, shape = int(config.name.split("-")[1]), self.shape
         domain, rank = number % shape.domains, number // shape.domains
         seated = (shape.brokers - domain - 1) // shape.domains + 1 - shape.spares // shape.domains
-        settings = {"domains": (f"d{domain}",), "spare": rank >= seated, "capability": 1200 - number}
+        placed = {"domains": (f"d{domain}",), "spare": rank >= seated, "capability": 1200 - number}
+        settings: dict[str, Any] = {**placed, **self._settings}
         return Node(msgspec.structs.replace(config, **settings), me, incarnation, rng)
 
     # Questions -------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, tot
         done += 100 * case.weight
         tick(round(done), total)
 
-    found = run_cases(measure, cases, extent.jobs, advance)
+    found = run_cases(measure, cases, extent.spread, advance)
     return evaluated([cost for costs in found for cost in costs], extent)
 
 

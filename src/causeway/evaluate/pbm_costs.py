@@ -88,7 +88,7 @@ class LinksCase(msgspec.Struct, frozen=True):
         return 0.0003 * self.pairs * len(self.distances_ms) + (self.sites / 1000) ** 2 * 0.05 + self.sites / 5000
 
 
-class MailCost(msgspec.Struct, frozen=True):
+class MailCost(msgspec.Struct, frozen=True, tag=True):
     """One kind of message over one network: means, and what the paper's formula gives with the measured hops."""
 
     system: str

@@ -104,7 +104,7 @@ def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, tot
         done += weights[cases.index(case)]
         tick(round(done), total)
 
-    found = run_cases(measure_either, cases, extent.jobs, advance)
+    found = run_cases(measure_either, cases, extent.spread, advance)
     costs = [one for one in found if isinstance(one, RecoveryCost)]
     costs.sort(key=lambda cost: (cost.what, cost.silent, cost.brokers, cost.amount, cost.seed))
     letters = [letter for one in found if isinstance(one, list) for letter in one]

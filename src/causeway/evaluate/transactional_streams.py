@@ -38,7 +38,7 @@ class StreamCase(msgspec.Struct, frozen=True):
         return float((self.brokers / 64) ** 1.25) * (1.4 + 0.05 * self.messages)
 
 
-class StreamCost(msgspec.Struct, frozen=True):
+class StreamCost(msgspec.Struct, frozen=True, tag=True):
     """Messages per second and pair, from the first send to the last acknowledgement."""
 
     brokers: int

@@ -1,13 +1,21 @@
-"""An evaluation as files: results.json, a CSV per table, figures, report.md. Owns: files. Must not know: numbers."""
+"""An evaluation as files: results.json, each table as CSV and Parquet, figures, report.md; and an index of several.
+
+Parquet is written where pyarrow is installed (the extra `pipeline`); CSV always, with the same rows.
+
+Owns: files. Must not know: numbers.
+"""
 
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from causeway.evaluate.drawing import draw
 from causeway.evaluate.evaluation import Evaluation
@@ -23,11 +31,63 @@ def write(evaluation: Evaluation, folder: Path) -> list[Path]:
         path = folder / f"{name}.csv"
         path.write_text(as_csv(rows))
         written.append(path)
+        if has_parquet():
+            written.append(_write_parquet(rows, folder / f"{name}.parquet"))
     for figure in evaluation.figures:
         written += draw(figure, folder)
     report = folder / "report.md"
     report.write_text(as_report(evaluation))
     return [*written, report]
+
+
+def has_parquet() -> bool:
+    """Whether tables are written as Parquet, too."""
+    return importlib.util.find_spec("pyarrow") is not None
+
+
+def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> Path:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    return path
+
+
+def write_index(evaluations: Sequence[Evaluation], folder: Path, command: str) -> list[Path]:
+    """What several evaluations in folders of their names found: report.md and results.json."""
+    report, results = folder / "report.md", folder / "results.json"
+    report.write_text(as_index(evaluations, command))
+    results.write_text(json.dumps(index_json(evaluations, command), indent=1, ensure_ascii=False) + "\n")
+    return [report, results]
+
+
+def index_json(evaluations: Sequence[Evaluation], command: str) -> dict[str, Any]:
+    """The claims of several; their numbers are in the folder of each."""
+    claims = {one.experiment: [msgspec.to_builtins(claim) for claim in one.claims] for one in evaluations}
+    return {"command": command, "experiments": claims}
+
+
+def as_index(evaluations: Sequence[Evaluation], command: str) -> str:
+    """A line per report, and every claim that did not hold."""
+    lines = ["# What the papers claim, measured with this product", "", "Generated; this makes it again:", ""]
+    lines += ["```sh", command, "```", ""]
+    rows = [
+        {
+            "report": f"[{one.title}]({one.experiment}/report.md)",
+            "claims": len(one.claims),
+            "held": sum(claim.held for claim in one.claims),
+        }
+        for one in evaluations
+    ]
+    lines += [as_markdown(rows), ""]
+    failed = [
+        {"report": one.experiment, "claim that did not hold": claim.claim, "found": claim.found}
+        for one in evaluations
+        for claim in one.claims
+        if not claim.held
+    ]
+    lines += [as_markdown(failed) if failed else "Every claim held.", ""]
+    return "\n".join(lines)
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:

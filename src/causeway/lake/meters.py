@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
 from causeway.lake.limits import METERED_ROWS_MAX, TRACKED_MAX
-from causeway.lake.runs import Run, Runs
+from causeway.lake.runs import IdRun, Runs
 from causeway.lake.sketch import number_of
 from causeway.topics import is_item
 from causeway.trace import Step, TraceRecord
@@ -78,7 +78,7 @@ class Meters:
     # Steps ------------------------------------------------------------------------------------------------------
     def _begin(self, r: TraceRecord) -> None:
         if r.step != Step.SENT or r.reliable:  # nobody hears of what is not answered
-            self._waiting.put(_stream(r, r.step), Run(r.first, r.last, r.at))
+            self._waiting.put(_stream(r, r.step), IdRun(r.first, r.last, r.at))
 
     def _acknowledged(self, r: TraceRecord) -> None:
         for run in self._waiting.take(_stream(r, Step.SENT), r.first, r.last):
@@ -96,7 +96,7 @@ class Meters:
             self._waiting.put(stream, run)
         fresh = r.last - r.first + 1 - sum(run.last - run.first + 1 for run in known)
         if not known:
-            self._waiting.put(stream, Run(r.first, r.last, r.at))
+            self._waiting.put(stream, IdRun(r.first, r.last, r.at))
         if fresh > 0:
             self._count(r.at, _name_of(r), (fresh, r.bytes, 0, 0), fresh)
 
@@ -108,7 +108,7 @@ class Meters:
             self._waiting.put(stream, run._replace(handed=r.at))
         relayed = 0
         if not known and r.service == _EXPRESS:  # it goes to its reader as it comes, and is nowhere before
-            self._waiting.put(stream, Run(r.first, r.last, r.at, r.at))
+            self._waiting.put(stream, IdRun(r.first, r.last, r.at, r.at))
             relayed = count
         box = (r.mailbox, "", r.service)
         self._count(r.at, box, (relayed, r.bytes if relayed else 0, count, r.bytes), relayed)

@@ -14,7 +14,7 @@ LOOKED_AT_MAX: Final = 256
 """A step about a part of a run is looked for among so many runs of its stream; in a longer one it is not found."""
 
 
-class Run(NamedTuple):
+class IdRun(NamedTuple):
     """Ids with one past."""
 
     first: int
@@ -30,11 +30,11 @@ class Runs:
 
     def __init__(self, runs_max: int) -> None:
         self._runs_max = runs_max
-        self._streams: dict[Hashable, dict[int, Run]] = {}
+        self._streams: dict[Hashable, dict[int, IdRun]] = {}
         """Runs by first id; streams with the least recent news first."""
         self.count = 0
 
-    def put(self, stream: Hashable, run: Run) -> None:
+    def put(self, stream: Hashable, run: IdRun) -> None:
         """A run waits; at the bound, what waits in the stream that was quiet longest is forgotten."""
         runs = self._streams.pop(stream, None)
         self._streams[stream] = runs = {} if runs is None else runs
@@ -49,10 +49,10 @@ class Runs:
             else:
                 self.count -= len(self._streams.pop(oldest))
 
-    def take(self, stream: Hashable, first: int, last: int) -> list[Run]:
+    def take(self, stream: Hashable, first: int, last: int) -> list[IdRun]:
         """What waits of these ids, which waits no longer."""
         runs = self._streams.get(stream)
-        found: list[Run] = []
+        found: list[IdRun] = []
         while runs and first <= last:
             run = runs.get(first) or _covering(runs, first, last)
             if run is None:
@@ -69,12 +69,12 @@ class Runs:
             del self._streams[stream]
         return found
 
-    def _keep(self, runs: dict[int, Run], run: Run) -> None:
+    def _keep(self, runs: dict[int, IdRun], run: IdRun) -> None:
         runs[run.first] = run
         self.count += 1
 
 
-def _covering(runs: dict[int, Run], first: int, last: int) -> Run | None:
+def _covering(runs: dict[int, IdRun], first: int, last: int) -> IdRun | None:
     """The first run with some of these ids."""
     if len(runs) > LOOKED_AT_MAX:
         return None

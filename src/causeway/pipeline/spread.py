@@ -8,12 +8,16 @@ Owns: the jobs, files of finished cases. Must not know: what a case is.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
+
+import causeway
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,3 +79,13 @@ class KeptCases:
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.json"
+
+
+@cache
+def code_digest() -> str:
+    """Of all modules of this package: numbers are those of the code that made them."""
+    digest = hashlib.sha256()
+    root = Path(causeway.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -14,18 +14,16 @@ import hashlib
 import itertools
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pyarrow as pa
 
-import causeway
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_small_table
-from causeway.pipeline.spread import KeptCases, spread
+from causeway.pipeline.spread import KeptCases, code_digest, spread
 from causeway.sim.faults import Options, options_calm, options_swarm
 from causeway.sim.soak import run_bounded
 from causeway.sim.verdict import SimVerdict
@@ -155,16 +153,6 @@ def key_of(case: SweepCase) -> str:
     """The name under which a run is kept: all its options, and the code."""
     told = msgspec.json.encode((case.values, case.options, code_digest()), order="deterministic")
     return hashlib.sha256(told).hexdigest()[:32]
-
-
-@cache
-def code_digest() -> str:
-    """Of all modules of this package."""
-    digest = hashlib.sha256()
-    root = Path(causeway.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
 
 
 # What goes out ------------------------------------------------------------------------------------------------------

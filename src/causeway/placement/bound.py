@@ -37,6 +37,7 @@ from scipy.linalg import solve_triangular  # type: ignore[import-untyped]
 
 from causeway.placement.arrays import Floats
 from causeway.placement.instance import Instance
+from causeway.placement.itemprices import ItemPrices, split_without_negatives
 from causeway.placement.prices import Relaxation
 from causeway.placement.rates import LoadModel
 from causeway.placement.risk import overload
@@ -47,6 +48,9 @@ ROOM_CELLS: Final = 2_000
 KINDS_MAX: Final = 6
 """Different capacities that are looked at."""
 ITERATIONS: Final = 60
+BY_ITEM_LEAST: Final = 500
+BY_ITEM_USE: Final = 0.82
+"""Items, and the part of all capacities that they use, from which on prices by item are worth their seconds."""
 SHRINK: Final = 0.97
 SHRINKS: Final = 12
 """Steps in which D is made smaller until it is proven that R is positive definite."""
@@ -78,10 +82,27 @@ def bound_of(instance: Instance) -> UtilityBound:
     risk = _least_risk(rooms, total)
     if sum(room.below(limit) * room.count for room in rooms) < total * SAFE:
         return UtilityBound(utility=total, feasible=False, risk=risk)
-    loss = max(0.0, Relaxation(kinds, sets, limit).least_loss()) * SAFE
+    loss = max(0.0, _least_loss(instance, kinds, sets, limit)) * SAFE
     if loss > total:
         return UtilityBound(utility=total, feasible=False, risk=risk)
     return UtilityBound(utility=total - loss, feasible=True, risk=risk)
+
+
+def _least_loss(instance: Instance, kinds: list[tuple[float, int]], sets: Sets, limit: float) -> float:
+    """By three prices for all items; in large instances whatever is then weakest is looked at again with prices by
+    item, until that does not help."""
+    found = Relaxation(kinds, sets, limit).least_losses()
+    losses = {over: loss for over, (loss, _) in found.items()}
+    model = instance.model
+    split = split_without_negatives(model.covariance) or sets.split()
+    if instance.item_count < BY_ITEM_LEAST or model.total < BY_ITEM_USE * instance.capacity.sum() or split is None:
+        return min(losses.values())
+    relaxation, looked = ItemPrices(kinds, model.means, sets, split, limit), []
+    while (weakest := min(losses, key=losses.__getitem__)) not in looked:
+        looked.append(weakest)
+        start = sets.worth(*found[weakest][1])
+        losses[weakest] = max(losses[weakest], relaxation.least_loss(weakest, start))
+    return min(losses.values())
 
 
 def _rounded(capacity: Floats) -> list[tuple[float, int]]:

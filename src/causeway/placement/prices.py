@@ -127,13 +127,15 @@ class Relaxation:
         self._coarse = [BrokerKind(capacity, count, sets, COARSE, limit) for capacity, count in kinds]
         self._totals = np.array([sets.total, sets.pull, sets.noise])
 
-    def least_loss(self) -> float:
-        """No placement has less; infinite if none keeps the limit."""
+    def least_losses(self) -> dict[int, tuple[float, Prices]]:
+        """By how many brokers are above their capacities (2: or more): no placement has less, infinite if none keeps
+        the limit; and the prices that prove it."""
         found = {over: self._prices(over) for over in (0, 1, 2)}
         fine = [BrokerKind(capacity, count, self._sets, FINE, self._limit) for capacity, count in self._kinds]
-        return min(
-            value if np.isinf(value) else self._value(fine, prices, over)[0] for over, (value, prices) in found.items()
-        )
+        return {
+            over: (value if np.isinf(value) else self._value(fine, prices, over)[0], prices)
+            for over, (value, prices) in found.items()
+        }
 
     def _prices(self, over: int) -> tuple[float, Prices]:
         """The best bound that prices give: it is concave in them, so every try cuts off where the best can be."""

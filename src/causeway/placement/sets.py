@@ -5,7 +5,7 @@ Must not know: brokers, placements.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,13 @@ NOTHING: Final = 1e-12
 """Items with a smaller part of all that is carried count as carrying nothing; SAFE makes up for more than that."""
 SAFE: Final = 1 - 1e-7
 """Takes from what was computed more than rounding could have added."""
+
+
+class Split(NamedTuple):
+    """A set x has at least the variance (pulls'x)^2 + noises'x."""
+
+    pulls: Floats
+    noises: Floats
 
 
 class Knapsack:
@@ -87,6 +94,15 @@ class Sets:
         if not self._sound:
             return np.full_like(mean, self._all)
         found: Floats = np.minimum(self._deviations(mean) ** 2, self._all) * (2 - SAFE)
+        return found
+
+    def split(self) -> Split | None:
+        """Pulls and noises, if they say anything."""
+        return Split(self._pulls, self._noises) if self.pull > 0 or self.noise > 0 else None
+
+    def worth(self, mean_price: float, pull_price: float, noise_price: float) -> Floats:
+        """Of every item at three prices for all."""
+        found: Floats = mean_price * self._means + pull_price * self._pulls + noise_price * self._noises
         return found
 
     def knapsack(self, pull_price: float, noise_price: float, mean: Floats) -> tuple[Floats, Floats, Floats]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from causeway.cli import evaluate as cli
 from causeway.cli.main import main
 from causeway.evaluate import aaa
-from causeway.evaluate.evaluation import Conclusion, Evaluation
-from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST
+from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
+from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
 
 TINY = aaa.Plan(
     seeds=2,
@@ -55,8 +56,76 @@ def test_people_see_which_claims_hold_and_where_the_files_are(
     assert (tmp_path / "evaluation" / "aaa" / "report.md").exists()
 
 
+def found_by(name: str, *, held: bool, asserted: bool) -> Evaluation:
+    claim = Conclusion(f"{name} grows", "measured", held, asserted)
+    return Evaluation(name, f"About {name}", "again", {}, (claim,), {}, (), "Words.")
+
+
+@pytest.fixture
+def two(monkeypatch: pytest.MonkeyPatch) -> list[Extent]:
+    """Two experiments, one that lost a claim and one with a claim that never held; and what they were given."""
+    given: list[Extent] = []
+
+    def run(name: str, extent: Extent, tick: object) -> Evaluation:
+        given.append(extent)
+        return found_by(name, held=False, asserted=name == "one")
+
+    monkeypatch.setattr(cli, "EXPERIMENTS", {"one": "first", "two": "second"})
+    monkeypatch.setattr(cli, "run_experiment", run)
+    return given
+
+
+def test_all_experiments_are_written_beside_an_index(
+    two: list[Extent], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "all", "--quick", "--seed", "3", "--out", str(tmp_path), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((tmp_path / "results.json").read_text())
+    assert printed["command"] == "causeway evaluate all --quick --seed 3"
+    assert [extent.seed for extent in two] == [3, 3]
+    assert all((tmp_path / name / "report.md").exists() for name in ("one", "two"))
+    assert "(two/report.md)" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize(("experiment", "code"), [("all", 1), ("one", 1), ("two", 0)])
+def test_strict_fails_for_a_lost_claim_but_not_for_one_that_nobody_stands_by(
+    two: list[Extent], tmp_path: Path, experiment: str, code: int
+) -> None:
+    assert main(["evaluate", experiment, "--quick", "--strict", "--out", str(tmp_path), "--json"]) == code
+
+
+def test_full_run_goes_on_where_it_was_and_fresh_forgets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(aaa, "FULL", TINY)
+    command = ["evaluate", "aaa", "--jobs", "1", "--out", str(tmp_path)]
+    assert main([*command, "--json"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    cases = len(aaa.plan_cases(TINY, 0))
+    assert len(list((tmp_path / "cases").iterdir())) == cases
+    monkeypatch.setattr(aaa, "measure", measured_already)
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == first
+    with pytest.raises(ValueError, match="measured again"):
+        main([*command, "--fresh", "--json"])
+
+
+def measured_already(case: CostCase) -> SeatCost:
+    raise ValueError("measured again")
+
+
+# It is found under the name of what it stands for.
+measured_already.__module__, measured_already.__qualname__ = measure.__module__, measure.__qualname__
+
+
 @pytest.mark.parametrize(
-    ("arguments", "field"), [(["msmq"], "experiment"), (["aaa", "--jobs", "0"], "jobs")], ids=["experiment", "jobs"]
+    ("arguments", "field"),
+    [
+        (["msmq"], "experiment"),
+        (["aaa", "--jobs", "0"], "jobs"),
+        (["aaa", "--jobs", "2", "--master", "local[2]"], "jobs"),
+    ],
+    ids=["experiment", "jobs", "master"],
 )
 def test_wrong_argument_is_named(arguments: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *arguments, "--json"]) == 2

@@ -20,7 +20,7 @@ def batch(seq: int, texts: list[bytes], before: int = 0, flags: int = 0) -> tupl
 
 
 def test_a_range_is_shown_in_stretches_and_nothing_behind_its_end(stage: Stage, home: str) -> None:
-    question = stage.session.read("orders", 3, 8)
+    question = stage.session.read("orders", 3, 8, row=-1)
     stage.turn()
     (asked,) = stage.said(Browse, home)
     assert (asked.after, asked.limit, asked.row) == (2, 5, -1)
@@ -34,7 +34,7 @@ def test_a_range_is_shown_in_stretches_and_nothing_behind_its_end(stage: Stage, 
 
 
 def test_a_page_that_did_not_hold_the_range_is_followed_by_the_next(stage: Stage, home: str) -> None:
-    question = stage.session.read("orders", 0, 10, limit=6)
+    question = stage.session.read("orders", 0, 10, row=-1, limit=6)
     stage.turn()
     (asked,) = stage.said(Browse, home)
     one, first = batch(0, [b"a"] * 4)
@@ -74,7 +74,7 @@ def test_what_was_read_is_settled_by_number_and_once_it_is_on_all_copies_that_is
 @pytest.mark.parametrize(("start", "stop"), [(-1, 5), (0, -1), ("1", 5)])
 def test_numbers_are_checked(stage: Stage, home: str, start: int, stop: int) -> None:
     with pytest.raises(ConfigError, match="a number in a mailbox"):
-        stage.session.read("orders", start, stop)
+        stage.session.read("orders", start, stop, row=-1)
 
 
 @pytest.mark.parametrize("below", [0, VOLATILE_FROM + 1, 1.5])

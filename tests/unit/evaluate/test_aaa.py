@@ -12,6 +12,7 @@ from causeway.evaluate import aaa
 from causeway.evaluate.aaa_words import LINEAR, QUADRATIC, fit_of, rows_of, tree_power
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.seat_costs import AGREEMENT, PING, UNICAST, measure
+from causeway.evaluate.spreading import Processes
 from causeway.evaluate.writing import as_report
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -20,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def quick() -> Evaluation:
-    return aaa.evaluate(Extent(quick=True, seed=0, jobs=2))
+    return aaa.evaluate(Extent(quick=True, seed=0, spread=Processes(2)))
 
 
 def exponent(quick: Evaluation, layout: str, metric: str) -> float:
@@ -77,6 +78,14 @@ def numbers(quick: Evaluation, layout: str, traffic: str, seats: int) -> tuple[A
 def test_another_seed_gives_other_numbers(quick: Evaluation) -> None:
     rows = [row for row in quick.tables["measurements"] if (row["layout"], row["seats"]) == ("tree", 969)]
     assert len({row["operations"] for row in rows}) == aaa.QUICK.seeds
+
+
+def test_another_seed_gives_exponents_inside_the_stated_intervals(quick: Evaluation) -> None:
+    flat = [case for case in aaa.plan_cases(aaa.QUICK, 9) if (case.layout, case.traffic) == ("flat", UNICAST)]
+    other = aaa.fits_of([measure(case) for case in flat if case.seed == 9])
+    for metric in ("cells", "operations"):
+        stated = fit_of(quick.tables["fits"], UNICAST, "flat", metric)
+        assert abs(fit_of(other, UNICAST, "flat", metric)["exponent"] - stated["exponent"]) <= stated["plus_minus"]
 
 
 def test_full_plan_has_the_sizes_of_the_paper_and_a_thousand() -> None:

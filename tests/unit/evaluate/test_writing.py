@@ -6,8 +6,12 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
+import pytest
+
+from causeway.evaluate import writing
 from causeway.evaluate.evaluation import Conclusion, Curve, Evaluation, Figure
-from causeway.evaluate.writing import as_markdown, shown, write
+from causeway.evaluate.writing import as_markdown, shown, write, write_index
 
 FOUND = Evaluation(
     "small",
@@ -23,7 +27,8 @@ FOUND = Evaluation(
 
 def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
     names = [path.name for path in write(FOUND, tmp_path / "new")]
-    assert names == ["results.json", "means.csv", "cost.png", "cost.svg", "report.md"]
+    assert names == ["results.json", "means.csv", "means.parquet", "cost.png", "cost.svg", "report.md"]
+    assert pq.read_table(tmp_path / "new" / "means.parquet").to_pylist() == FOUND.tables["means"]
     results = json.loads((tmp_path / "new" / "results.json").read_text())
     assert results["means"] == FOUND.tables["means"]
     assert [claim["held"] for claim in results["claims"]] == [True, False]
@@ -35,6 +40,20 @@ def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
     report = (tmp_path / "new" / "report.md").read_text()
     assert FOUND.command in report
     assert "| it shrinks | NO | it does not |" in report
+
+
+def test_without_pyarrow_tables_are_csv_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "has_parquet", lambda: False)
+    assert [path.name for path in write(FOUND, tmp_path)][:3] == ["results.json", "means.csv", "cost.png"]
+
+
+def test_index_links_every_report_and_names_claims_that_did_not_hold(tmp_path: Path) -> None:
+    report, results = write_index([FOUND], tmp_path, "causeway evaluate all --seed 0")
+    words = report.read_text()
+    assert "| [A small one](small/report.md) | 2 | 1 |" in words
+    assert "| small | it shrinks | it does not |" in words
+    assert "it grows" not in words
+    assert json.loads(results.read_text())["experiments"]["small"][0]["claim"] == "it grows"
 
 
 def test_numbers_of_a_table_stand_right_and_are_short() -> None:

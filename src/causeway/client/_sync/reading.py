@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from causeway.client._sync.base import wait_of
 from causeway.client._sync.receiving import BusReceiving
 from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
+from causeway.limits import ID_MAX
 from causeway.types import VOLATILE_FROM
 
 
@@ -31,7 +32,7 @@ class BusReading(BusReceiving):
         stop: int = VOLATILE_FROM,
         *,
         row: int = -1,
-        limit: int | None = None,
+        limit: int = ID_MAX,
         timeout: float | None = None,
     ) -> Iterator[ReadStretch]:
         """The stored messages with numbers start .. stop-1, in stretches; nothing is taken.

@@ -57,6 +57,8 @@ class Items:
         self._leases = leases
         self.all: dict[Key, Item] = {}
         self.forwarded = 0
+        self.handled = 0
+        """Messages published to items while we owned them."""
         """Batches sent to subscriptions."""
 
     # Ownership -------------------------------------------------------------------------------------------------
@@ -176,6 +178,7 @@ class Items:
     def _hand_out(self, turn: Turn, item: Item, batch: StoredBatch) -> None:
         span = (batch.seq, batch.seq + batch.count - 1)
         item.published += batch.count
+        self.handled += batch.count
         published = batch.published
         if published is None:
             item.done.append(span)  # nobody can have sent it: faults.deposit_fault
@@ -331,6 +334,7 @@ class Items:
             "items": len(self.all),
             "subscriptions": sum(len(item.registrations) for item in self.all.values()),
             "retained": sum(len(item.retained) for item in self.all.values()),
+            "published": self.handled,
             "forwarded": self.forwarded,
         }
 

@@ -1,0 +1,296 @@
+"""What the evaluation of GEMOM says in words: one conclusion per claim, and the text of the report.
+
+Owns: sentences and the bounds by which a claim holds. Must not know: how anything was computed or drawn.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any, Final
+
+from causeway.evaluate.evaluation import Conclusion
+from causeway.evaluate.paper_placement import OUR_ROUND_ROBIN, OURS, SOLUTION_1, SOLUTION_2
+from causeway.evaluate.placement_trials import (
+    BROKERS,
+    BY_ITEM,
+    CORRELATION,
+    EASED,
+    GROUPS,
+    ITEMS,
+    MEAN_LOAD,
+    ROUND_ROBIN,
+    USE,
+    WHOLE,
+)
+from causeway.evaluate.writing import as_markdown, shown
+
+PRINTED_TOLERANCE: Final = 0.00005
+"""Half a unit of the last digit that Table III prints."""
+
+Rows = Sequence[dict[str, Any]]
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def row_of(rows: Rows, **wanted: object) -> dict[str, Any]:
+    """The one row with these values."""
+    (found,) = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+    return found
+
+
+# Conclusions --------------------------------------------------------------------------------------------------------
+def conclusions(tables: Tables) -> tuple[Conclusion, ...]:
+    """One per claim."""
+    return (
+        _table_3(tables["risks"]),
+        _threshold(tables["threshold"]),
+        _optimum(tables["allocations"]),
+        _gain_everywhere(tables["gains"]),
+        _example_gain(tables["allocations"]),
+        _never_riskier(tables["instance_gains"], ROUND_ROBIN),
+        _never_riskier(tables["instance_gains"], MEAN_LOAD),
+        _correlation(tables["correlation"]),
+        _mirrors(tables["failure_trials"], 1),
+        _mirrors(tables["failure_trials"], 2),
+        _eased(tables["mirrors"]),
+    )
+
+
+def _table_3(risks: Rows) -> Conclusion:
+    parts, same = [], True
+    for name in (SOLUTION_1, SOLUTION_2):
+        rows = [row for row in risks if row["placement"] == name]
+        same &= all(abs(row["printed"] - row["recomputed"]) <= PRINTED_TOLERANCE for row in rows)
+        printed, ours = (" / ".join(f"{row[which]:.4f}" for row in rows) for which in ("printed", "recomputed"))
+        parts.append(f"{name} {ours}, printed {printed}")
+    claim = "Table III's overload probabilities follow from Tables I and II"
+    return Conclusion(claim, "recomputed: " + "; ".join(parts), same, asserted=False)
+
+
+def _threshold(rows: Rows) -> Conclusion:
+    raw = row_of(rows, matrix="as printed")
+    found = (
+        f"{'no allocation keeps it, which is proven' if raw['proven'] else 'none was found'}; the least risky one is "
+        f"{raw['least_risky']} with {raw['its_largest_risk']:.4f}"
+        if not raw["feasible"]
+        else f"{raw['least_risky']} keeps it"
+    )
+    claim = f"The six items can be placed with every risk below {raw['threshold']}"
+    return Conclusion(claim, found, raw["feasible"], asserted=False)
+
+
+def _optimum(rows: Rows) -> Conclusion:
+    first, ours = row_of(rows, placement=SOLUTION_1), row_of(rows, placement=OURS)
+    found = (
+        f"it is number {first['rank']} of {first['of']} with a utility of {first['utility']:,.3f}; the best, found and "
+        f"proven by branch and bound, is {ours['items']} with {ours['utility']:,.3f}"
+    )
+    return Conclusion("The paper's solution 1 has the greatest utility", found, first["rank"] == 1, asserted=False)
+
+
+def _gain_everywhere(rows: Rows) -> Conclusion:
+    parts = []
+    for who in ("printed", "recomputed", "ours"):
+        gains = [row["gain"] for row in rows if row["of"] == who]
+        parts.append(f"{who} {', '.join(f'{gain:.2f}' for gain in gains)}")
+    held = all(row["gain"] > 0 for row in rows if row["of"] == "recomputed")
+    found = (
+        f"gain at brokers 1, 2, 3: {'; '.join(parts)}. What is minimised is the sum over brokers, and broker 2 is "
+        "largest: it pays to let it risk more"
+    )
+    return Conclusion("Risk is smaller than round robin's at each broker (Fig. 2)", found, held, asserted=False)
+
+
+def _example_gain(rows: Rows) -> Conclusion:
+    ours, first, second, robin = (
+        row_of(rows, placement=name) for name in (OURS, SOLUTION_1, SOLUTION_2, OUR_ROUND_ROBIN)
+    )
+    found = (
+        f"utility {ours['utility']:,.3f} against {second['utility']:,.3f} of the paper's round robin and "
+        f"{robin['utility']:,.3f} of round robin by its own rule; largest risk {ours['largest_risk']:.4f} against "
+        f"{second['largest_risk']:.4f} and {robin['largest_risk']:.4f}"
+    )
+    held = ours["utility"] >= first["utility"] and ours["utility"] > max(second["utility"], robin["utility"])
+    return Conclusion("In the example placement by risk loses less than round robin", found, held)
+
+
+def _never_riskier(gains: Rows, other: str) -> Conclusion:
+    mine = [row for row in gains if row["over"] == other]
+    worse = sum(row["gain"] < 0 for row in mine)
+    risky = sum(row["risk_gain"] < 0 for row in mine)
+    found = (
+        f"{worse} of {len(mine)} random instances lose more; the median of what is saved is "
+        f"{statistics.median(row['gain'] for row in mine):.0%}. The largest risk of one broker, which is not what is "
+        f"minimised, is greater in {risky}"
+    )
+    return Conclusion(f"Placement by risk never loses more than {other}", found, worse == 0)
+
+
+def _correlation(rows: Rows) -> Conclusion:
+    first, last = rows[0], rows[-1]
+    parts, held = [], True
+    for other in (ROUND_ROBIN, MEAN_LOAD):
+        key = other.replace(" ", "_")
+        held &= last[f"over_{key}"] > first[f"over_{key}"]
+        parts.append(f"over {other} from {first[f'over_{key}']:.0%} to {last[f'over_{key}']:.0%}")
+    found = (
+        f"median of what is saved, from a correlation of {first['correlation']:g} to {last['correlation']:g}: "
+        f"{', '.join(parts)}. The others lose more and more, placement by risk {first['by_risk_loss']:.2f} % and "
+        f"{last['by_risk_loss']:.2f} %"
+    )
+    return Conclusion("The more workloads rise together, the more is gained", found, held)
+
+
+def _mirrors(trials: Rows, failures: int) -> Conclusion:
+    def losses(mirrors: str) -> dict[tuple[float, int], float]:
+        chosen = [row for row in trials if (row["mirrors"], row["failures"]) == (mirrors, failures)]
+        return {(row["use"], row["seed"]): row["loss"] for row in chosen}
+
+    mine, whole = losses(BY_ITEM), losses(WHOLE)
+    fitting = [key for key in mine if key[0] < (BROKERS - failures) / BROKERS]
+    crowded = [key for key in mine if key not in fitting]
+    worse = sum(mine[key] > whole[key] for key in fitting)
+    found = (
+        f"{worse} of {len(fitting)} instances lose more; the mean loss is "
+        f"{100 * statistics.fmean(mine[key] for key in fitting):.2f} % instead of "
+        f"{100 * statistics.fmean(whole[key] for key in fitting):.2f} %"
+    )
+    if crowded:
+        others = sum(mine[key] > whole[key] for key in crowded)
+        found += (
+            f". Where the brokers that are left have too little for all, {others} of {len(crowded)} lose more: then it "
+            "is better that few brokers have too much than that all have"
+        )
+    count = "one failure" if failures == 1 else "two failures"
+    claim = f"After {count} that the others have room for, mirrors by item lose less than mirrors of whole brokers"
+    return Conclusion(claim, found, worse == 0)
+
+
+def _eased(rows: Rows) -> Conclusion:
+    parts, held = [], True
+    for use in sorted({row["use"] for row in rows}):
+        plain, eased = (row_of(rows, use=use, mirrors=way, failures=1)["largest_risk"] for way in (BY_ITEM, EASED))
+        held &= eased <= plain
+        parts.append(f"{use:.0%} used: {eased:.2g} instead of {plain:.2g}")
+    found = f"largest risk after one failure, {'; '.join(parts)}"
+    return Conclusion("Owners chosen with a failure in mind make it safer still (past the paper)", found, held)
+
+
+# The report ---------------------------------------------------------------------------------------------------------
+def text(tables: Tables) -> str:
+    """The body of the report."""
+    return "\n\n".join((_example(tables), _instances(tables), _failing(tables), _limits()))
+
+
+def _example(tables: Tables) -> str:
+    risks = [
+        {
+            "placement": row["placement"],
+            "broker": row["broker"],
+            "capacity": row["capacity"],
+            "items": row["items"],
+            "printed": "" if row["printed"] is None else f"{row['printed']:.4f}",
+            "recomputed": f"{row['recomputed']:.4f}",
+            "after repair": f"{row['repaired']:.4f}",
+        }
+        for row in tables["risks"]
+    ]
+    allocations = [
+        {
+            "placement": row["placement"],
+            "brokers 1, 2, 3": row["items"],
+            "utility": f"{row['utility']:,.3f}",
+            "rank": f"{row['rank']} of {row['of']}",
+            "largest risk": f"{row['largest_risk']:.4f}",
+            "utility after repair": f"{row['utility_repaired']:,.3f}",
+        }
+        for row in tables["allocations"]
+    ]
+    return f"""## The paper's example
+
+Six items on three brokers (Tables I to III). The matrix of Table II is no covariance: its smallest eigenvalue is -707.
+*Recomputed* takes it as it stands, as the paper did; *after repair* it is the nearest matrix that is one.
+
+{as_markdown(allocations)}
+
+{as_markdown(risks)}
+
+![gain](gain_at_brokers.png)
+
+Nothing in Tables I and II gives the probabilities of Table III; they are all too small. The order of the two solutions
+is right: solution 1 loses less than solution 2. Round robin by the paper's own rule (each item in turn to the broker
+with the greatest reserve ratio) gives another allocation than its solution 2, and a worse one."""
+
+
+def _instances(tables: Tables) -> str:
+    rows = [
+        {
+            "correlation": f"{row['correlation']:g}",
+            "instances": row["instances"],
+            "loss by risk, %": f"{row['by_risk_loss']:.2f} ± {row['by_risk_plus_minus']:.2f}",
+            "round robin": f"{row['round_robin_loss']:.2f} ± {row['round_robin_plus_minus']:.2f}",
+            "mean load": f"{row['mean_load_loss']:.2f} ± {row['mean_load_plus_minus']:.2f}",
+            "saved over round robin": _range(row, "over_round_robin"),
+            "saved over mean load": _range(row, "over_mean_load"),
+        }
+        for row in tables["correlation"]
+    ]
+    return f"""## Random instances: how much correlation matters
+
+{ITEMS} items with rates of different sizes (lognormal, their deviation a fifth to a half of the mean) in {GROUPS}
+groups, on {BROKERS} brokers of unequal capacity, {USE:.0%} of it used on average. Items of one group have the
+correlation of the first column, others none; an instance of one seed differs from line to line in nothing else. Items
+come in random order, which is what round robin goes by. The *loss* is the paper's: the sum over brokers of mean rate
+times probability of overload, here as a part of all rates. What is saved is the paper's gain (5) for whole
+placements: median, and 10 to 90 % of the instances. ± is a 95 % interval of the mean over instances (Student's t).
+
+{as_markdown(rows)}
+
+![gain](gain_by_correlation.png)
+
+![loss](loss_by_correlation.png)
+
+Round robin by reserve ratio loses most because it is not even in means: it gives the largest item to whoever comes
+next. Placement by mean load is even in means, and loses by correlation alone."""
+
+
+def _range(row: dict[str, Any], key: str) -> str:
+    return f"{row[key]:.0%} ({row[f'{key}_low']:.0%} to {row[f'{key}_high']:.0%})"
+
+
+def _failing(tables: Tables) -> str:
+    rows = [
+        {
+            "use": f"{row['use']:.0%}",
+            "broken": row["failures"],
+            "mirrors": row["mirrors"],
+            "loss, %": shown(row["loss"]),
+            "largest risk": shown(row["largest_risk"]),
+            "after the worst": shown(row["worst_risk"]),
+        }
+        for row in tables["mirrors"]
+        if row["failures"] or row["mirrors"] != WHOLE
+    ]
+    return f"""## Mirrors after one and two failures
+
+The same kind of instance with a correlation of {CORRELATION:g}. Owners are placed by risk. *By item*: each item has the
+mirror that placement chose. *Owners eased*: `ease_failures` has moved some owners first, as a landmark does. *Whole
+broker*: all items of a broker have one mirror, as in a high-availability pair, and the best of all brokers for it. The
+figures are means over every set of so many broken brokers: all {BROKERS}, or all {BROKERS * (BROKERS - 1) // 2} pairs.
+Where the mirror is broken too, items go one by one to where the risk grows least, in all three.
+
+![failures](risk_after_failures.png)
+
+{as_markdown(rows)}
+
+Mirrors by item spread what a broker had over all others. That is worth most where the load of the broken ones still
+fits: one of six up to 83 % use, two up to 67 %. Beyond that all are overloaded instead of some. Easing is for one
+failure: after two it changes little, and with all brokers up it gives away up to 0.02 % of the rate."""
+
+
+def _limits() -> str:
+    return """## What this does not say
+
+Rates are normal here because the model of placement is: these figures say what is gained if it is right. Correlated
+bursts that are not normal, replayed against placements that were computed from another hour, are in docs/placement.md.
+Capacities are given; what a real broker sustains is measured (docs/operations.md)."""

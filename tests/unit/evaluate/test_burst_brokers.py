@@ -1,0 +1,32 @@
+"""Bursts on simulated brokers: what owners say they handled is what was published, and placement by risk overloads
+least. Counts are printed (-s)."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from causeway.errors import ConfigError
+from causeway.evaluate.burst_brokers import BY_RISK, MEAN_LOAD, PLACEMENTS, ROUND_ROBIN, BurstCase, replayed_bursts
+
+
+def test_bursts_on_simulated_brokers_overload_fewer_of_them_when_placed_by_risk() -> None:
+    seen: list[tuple[str, int]] = []
+    case = BurstCase(seconds=25, seed=4)
+    found = {one.placement: one for one in replayed_bursts(case, lambda *at: seen.append(at))}
+    for one in found.values():
+        print(f"{one.placement}: {one.overloaded_seconds} overloaded broker-seconds of {one.brokers * one.seconds}")
+        assert one.published == one.handled == one.received > 0
+        assert one.overloaded_seconds == one.computed_seconds
+        assert (one.messages_over > 0) == (one.overloaded_seconds > 0) == (one.brokers_overloaded > 0)
+    by_risk = found[BY_RISK]
+    for other in (found[ROUND_ROBIN], found[MEAN_LOAD]):
+        assert by_risk.overloaded_seconds < other.overloaded_seconds
+        assert by_risk.brokers_overloaded < other.brokers_overloaded
+    assert seen == [(placement, second) for placement in PLACEMENTS for second in range(case.seconds)]
+
+
+@pytest.mark.parametrize(("field", "value"), [("topics", 65), ("groups", 0), ("brokers", 1), ("seconds", 0)])
+def test_what_cannot_be_replayed_is_refused_by_name(field: str, value: int) -> None:
+    with pytest.raises(ConfigError, match=f"{field}={value}"):
+        replayed_bursts(msgspec.structs.replace(BurstCase(), **{field: value}))

@@ -1,0 +1,82 @@
+"""Large rings: the model agrees with real brokers within what is stated, and the report is what they do now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from causeway.evaluate import internet, ring_model
+from causeway.evaluate.internet_words import TOLERANCES
+from causeway.evaluate.ring_counts import JOINED, KNOWN, TABLES, RingCount, measure
+from causeway.evaluate.ring_model import ModelCase, ModelledRing
+
+REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "internet"
+
+
+@pytest.fixture(scope="module")
+def committed() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((REPORT / "results.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def counted() -> dict[str, RingCount]:
+    """Two rings of the quick plan: upkeep event by event, and the tables of 16,384 brokers."""
+    return {
+        case.how: measure(case)
+        for case in internet.QUICK.rings
+        if (case.how, case.brokers) in ((KNOWN, 128), (TABLES, 16_384))
+    }
+
+
+def models(brokers: int) -> list[ModelledRing]:
+    return [ring_model.measure(ModelCase(brokers, 20_000, min(brokers, 4_000), seed)) for seed in range(3)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [KNOWN, TABLES])
+def test_model_agrees_with_brokers_within_its_tolerances(counted: dict[str, RingCount], how: str) -> None:
+    rows = internet.agreement(counted[how], models(counted[how].brokers))
+    assert {row["what"] for row in rows} == set(TOLERANCES if how == KNOWN else ["hops", "table entries"])
+    assert [row for row in rows if abs(row["difference"]) > row["tolerance"]] == []
+    assert counted[how].wrong == 0
+
+
+@pytest.mark.slow
+def test_committed_report_is_what_brokers_do_now(committed: dict[str, Any], counted: dict[str, RingCount]) -> None:
+    """Otherwise: causeway evaluate internet --quick --seed 0 --out docs/evaluation/internet."""
+    again = [json.loads(json.dumps(internet._flat(count))) for count in counted.values()]
+    assert [row for row in again if row not in committed["simulated"]] == []
+
+
+def test_committed_report_agrees_for_all_rings_and_every_claim_holds(committed: dict[str, Any]) -> None:
+    assert {(row["how"], row["brokers"]) for row in committed["agreement"]} == {
+        (JOINED, 256),
+        (KNOWN, 128),
+        (KNOWN, 1_024),
+        (TABLES, 16_384),
+    }
+    assert [row for row in committed["agreement"] if abs(row["difference"]) > row["tolerance"]] == []
+    assert [claim["claim"] for claim in committed["claims"] if not claim["held"]] == []
+    assert [row["brokers"] for row in committed["rings"]][-2:] == [100_000, 1_000_000]
+
+
+def test_another_seed_gives_hops_inside_the_stated_interval(committed: dict[str, Any]) -> None:
+    (row,) = [row for row in committed["rings"] if row["brokers"] == 16_384]
+    other = ring_model.measure(ModelCase(16_384, 20_000, 1, seed=50))
+    assert abs(other.hops_mean - row["hops"]) <= row["plus_minus"]
+
+
+def test_full_plan_has_the_two_sizes_that_the_model_is_shown_at() -> None:
+    sizes = {(case.how, case.brokers) for case in internet.FULL.rings}
+    assert {(JOINED, 1_024), (KNOWN, 16_384)} <= sizes
+
+
+def test_report_has_every_figure() -> None:
+    report = (REPORT / "report.md").read_text()
+    drawn = {path.stem for path in REPORT.glob("*.png")}
+    assert drawn == {"hops", "tables", "upkeep"}
+    assert [name for name in drawn if f"({name}.png)" not in report] == []
