@@ -114,17 +114,16 @@ class Reference:
         returned = self._at(message, mailbox, Step.RETURNED)
         if not (delivered or received or stored):
             return
-        published = self.about[message][0]["topic"] and not self.about[message][0]["causal"]
-        begun = max(1, len({row["epoch"] for row in stored})) if published else 1
-        again = any(n > begun + len(returned) for n in Counter(map(life, received)).values())
-        twice = any(n > begun for n in Counter(map(life, stored)).values())
+        kept = [row for row in self._at(message, mailbox, Step.STORED, Step.TAKEN) if "retained" in row["note"]]
+        again = any(n > 1 + len(kept) + len(returned) for n in Counter(map(life, received)).values())
+        twice = any(n > 1 for n in Counter(life(row) for row in stored if "retained" not in row["note"]).values())
         late = any(
             life(row) == life(done) and row["sequence"] > done["sequence"]
             for row in delivered
             for done in self._at(message, mailbox, Step.SETTLED)
             if done["role"] == "broker"
         )
-        wrong = again or twice or (late and begun == 1)
+        wrong = again or twice or (late and not kept)
         self._say("once", message, mailbox if wrong else "", self.about[message])
 
     def _in_order(self, message: Message, mailbox: str) -> None:

@@ -85,7 +85,7 @@ class Teller:
             self._count(writer, life)  # a record that is missing
         if stream >= CAUSAL and step == Step.RECEIVED and luck > 4:
             mailbox = f"{writer}-box-{place}"  # that nobody else reads
-        note = "priority 9" if luck == 3 else ""
+        note = {3: "priority 9", 4: "retained"}.get(luck, "")
         how = {"mailbox": mailbox, "note": note, "epoch": 1 + luck % 2, "copies": 1 if step == Step.STORED else 0}
         ids = self._ids(writer, life, step, (stream, first, more), broker=broker)
         if ids is not None:
@@ -144,6 +144,7 @@ def trace_of(name: str, told: Iterable[Action]) -> list[dict[str, Any]]:
 def audit_row(lake_row: dict[str, Any]) -> AuditRow:
     """A row of the lake as the rules read it."""
     more = {
+        "retained": "retained" in lake_row["note"],
         "broker": lake_row["role"] == "broker",
         "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered")),
     }

@@ -25,6 +25,7 @@ from causeway.pipeline.audit.words import (
     CAUSAL,
     EVIDENCE_MAX,
     HELD,
+    RETAINED,
     SHARED,
     STEPS,
     UNKNOWN,
@@ -58,6 +59,8 @@ def _column(name: str) -> Column:
         return (F.col("role") == "broker").alias(name)
     if name == "apart":
         return F.col("note").rlike(APART).alias(name)
+    if name == "retained":
+        return F.col("note").contains(RETAINED).alias(name)
     return F.col(name)
 
 

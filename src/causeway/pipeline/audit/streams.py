@@ -41,6 +41,7 @@ _RECEIVED: Final = int(Step.RECEIVED)
 _RETURNED: Final = int(Step.RETURNED)
 _SETTLED: Final = int(Step.SETTLED)
 _STORED: Final = int(Step.STORED)
+_TAKEN: Final = int(Step.TAKEN)
 _HANDED: Final = frozenset(map(int, (Step.DELIVERED, Step.RECEIVED, Step.SETTLED)))
 _REACHED: Final = _HANDED | frozenset(map(int, (Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED)))
 """What shows that a message is not just lying in its mailbox."""
@@ -190,12 +191,12 @@ class StreamJudge:
         stored = steps.get(_STORED, _NOTHING)
         if not (delivered or received or stored):
             return
-        # A subscription that ends and begins anew, under another epoch, is given again what its topics have kept.
-        times = max(1, len({row.epoch for row in stored})) if self.rows[0].topic and not self.rows[0].causal else 1
+        # A subscription that ends and begins anew is given again what its topics have kept.
+        kept = [row for step in (_STORED, _TAKEN) for row in steps.get(step, _NOTHING) if row.retained]
         wrong = (
-            _again(received, times + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
-            or (_after_settled(delivered, steps.get(_SETTLED, _NOTHING)) if times == 1 else None)
-            or _again(stored, times, "its owner stored it again")
+            _again(received, 1 + len(kept) + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
+            or (None if kept else _after_settled(delivered, steps.get(_SETTLED, _NOTHING)))
+            or _again([row for row in stored if not row.retained], 1, "its owner stored it again")
         )
         if wrong is None:
             self._count(ONCE, HELD)

@@ -64,6 +64,9 @@ class AuditRow(NamedTuple):
     copies: int
     apart: bool
     """Whether its note says that it was let past others: a priority, a delay, a selector, kept by a topic."""
+    retained: bool
+    """Whether its note says that it is what a topic has kept, for a subscription that begins: perhaps not for the first
+    time."""
 
 
 STEPS: Final = tuple(
@@ -84,6 +87,7 @@ STEPS: Final = tuple(
 )
 """Steps that decide something about a single stream of messages."""
 
+RETAINED: Final = "retained"
 APART: Final = "priority|delay|selector|retained|redelivered"
 """Words in the note of a step that let a message past others."""
 
