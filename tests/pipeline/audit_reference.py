@@ -271,7 +271,8 @@ def doubtful_lives(rows: Iterable[Row]) -> tuple[set[str], set[tuple[str, int]]]
     for row in rows:
         by_life.setdefault(life(row), []).append(row)
     gone = {row["source"] for row in rows if row["step"] == Step.BROKER_FAILED}
-    domains: set[str] = set()
+    writers = {writer for writer, _ in by_life}
+    domains = {row["domain"] for row in rows if row["step"] == Step.BROKER_FAILED and row["source"] not in writers}
     holed: set[tuple[str, int]] = set()
     for (writer, number), mine in by_life.items():
         broker = any(row["role"] == "broker" for row in mine)

@@ -81,6 +81,9 @@ class Teller:
         if luck <= 1:
             self._lives[writer] = life + 1
             return
+        if luck == 5 and first == 5 and broker:  # it misses somebody, perhaps one of whom nothing is known
+            self._write(writer, life, broker=True, step=Step.BROKER_FAILED, source=f"{self.name}-b{more}")
+            return
         if luck == 2:
             self._count(writer, life)  # a record that is missing
         if stream >= CAUSAL and step == Step.RECEIVED and luck > 4:
