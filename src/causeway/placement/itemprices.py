@@ -21,7 +21,7 @@ from scipy.optimize import linprog  # type: ignore[import-untyped]
 
 from causeway.placement.arrays import Floats
 from causeway.placement.risk import overload
-from causeway.placement.sets import NOTHING, SAFE, Sets, Split
+from causeway.placement.sets import NOTHING, SAFE, Sets, VarianceSplit
 from causeway.placement.worth import Worth
 
 KNOTS: Final = 14
@@ -50,31 +50,29 @@ EXACT: Final = 1e-4
 BALANCING: Final = 25
 
 
-def split_without_negatives(covariance: Floats) -> Split | None:
+def split_without_negatives(covariance: Floats) -> VarianceSplit | None:
     """If no covariance is negative: pulls whose products are nowhere above a covariance, and as noise what each item's
     variance has more than that. It is exact for items that have only these pulls in common; None where it says
     nothing."""
     own = np.diag(covariance)
-    if len(own) < 2 or own.min() <= 0:
+    if len(own) < 2 or own.min() <= NOTHING * own.max() or covariance.min() < 0:
         return None
     scaled = covariance / np.sqrt(np.outer(own, own))
     np.fill_diagonal(scaled, np.inf)
     least = float(scaled.min())
-    if least < 0:
-        return None
     if least <= NOTHING:
-        return Split(np.zeros_like(own), own * SAFE)
+        return VarianceSplit(np.zeros_like(own), own * SAFE)
     pull = np.full(len(own), np.sqrt(least))
     for _ in range(BALANCING):
         pull = np.sqrt(pull * (scaled / pull).min(axis=1))
     pull *= np.sqrt(min(1.0, float((scaled / np.outer(pull, pull)).min()))) * SAFE
-    return Split(pull * np.sqrt(own), own * (1 - pull**2) * SAFE)
+    return VarianceSplit(pull * np.sqrt(own), own * (1 - pull**2) * SAFE)
 
 
 class _Kind:
     """Brokers of one capacity."""
 
-    def __init__(self, capacity: float, count: int, sets: Sets, split: Split, limit: float) -> None:
+    def __init__(self, capacity: float, count: int, sets: Sets, split: VarianceSplit, limit: float) -> None:
         self.capacity, self.count, self._limit = capacity, count, limit
         top, share = min(capacity, sets.total), min(1.0, capacity / sets.total)
         usual = np.sqrt((share * float(split.pulls.sum())) ** 2 + share * float(split.noises.sum()))
@@ -201,7 +199,9 @@ def _quarters(low_m: Floats, high_m: Floats, low_v: Floats, high_v: Floats) -> t
 class ItemPrices:
     """The relaxation with prices by item."""
 
-    def __init__(self, kinds: list[tuple[float, int]], means: Floats, sets: Sets, split: Split, limit: float) -> None:
+    def __init__(
+        self, kinds: list[tuple[float, int]], means: Floats, sets: Sets, split: VarianceSplit, limit: float
+    ) -> None:
         self._kinds = [_Kind(capacity, count, sets, split, limit) for capacity, count in kinds]
         self._means, self._total = means, sets.total
         self._worth = Worth(means, split.pulls, split.noises)
@@ -273,7 +273,7 @@ def _added(dearer: list[tuple[float, int]], over: int) -> float:
     return np.inf if left > 0 else added
 
 
-def _curve(disturbing: Floats, means: Floats, split: Split) -> Floats:
+def _curve(disturbing: Floats, means: Floats, split: VarianceSplit) -> Floats:
     """Items x knobs: a price is piecewise linear in how much an item disturbs, times its mean, and linear in pull and
     noise."""
     order = np.argsort(disturbing, kind="stable")
