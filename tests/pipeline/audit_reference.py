@@ -79,7 +79,15 @@ class Reference:
         stored = self._at(message, mailbox, Step.STORED)
         if not (one["causal"] or one["service"]) or not (stored or (acknowledged and mailbox == message.dest)):
             return
-        if self._at(message, mailbox, *REACHED):
+        item = bool(one["topic"]) and mailbox == message.dest and not one["causal"]
+        arrived = [
+            row
+            for row in self.about[message]
+            if row["mailbox"] != mailbox
+            and row["role"] == "broker"
+            and row["step"] in REACHED - {Step.RETURNED, Step.REFUSED} | {Step.STORED, Step.TAKEN}
+        ]
+        if self._at(message, mailbox, *REACHED) or (item and arrived):
             self._say("kept", message, "", [])
             return
         passed: list[Row] = []
@@ -92,7 +100,7 @@ class Reference:
                 for mine in stored
                 for its in self._at(other, mailbox, Step.STORED)
             )
-            if one["causal"] or message.stream == 2 or behind:
+            if one["causal"] or (message.stream == 2 and not item) or behind:
                 passed = handed
         if passed and not any(apart(row) for row in self.about[message]):
             self._say("kept", message, mailbox, passed + self.about[message])
@@ -106,17 +114,16 @@ class Reference:
         returned = self._at(message, mailbox, Step.RETURNED)
         if not (delivered or received or stored):
             return
-        published = self.about[message][0]["topic"] and not self.about[message][0]["causal"]
-        begun = max(1, len({row["epoch"] for row in stored})) if published else 1
-        again = any(n > begun + len(returned) for n in Counter(map(life, received)).values())
-        twice = any(n > begun for n in Counter(map(life, stored)).values())
+        kept = [row for row in self._at(message, mailbox, Step.STORED, Step.TAKEN) if "retained" in row["note"]]
+        again = any(n > 1 + len(kept) + len(returned) for n in Counter(map(life, received)).values())
+        twice = any(n > 1 for n in Counter(life(row) for row in stored if "retained" not in row["note"]).values())
         late = any(
             life(row) == life(done) and row["sequence"] > done["sequence"]
             for row in delivered
             for done in self._at(message, mailbox, Step.SETTLED)
             if done["role"] == "broker"
         )
-        wrong = again or twice or (late and begun == 1)
+        wrong = again or twice or (late and not kept)
         self._say("once", message, mailbox if wrong else "", self.about[message])
 
     def _in_order(self, message: Message, mailbox: str) -> None:
@@ -142,14 +149,18 @@ class Reference:
         for told in rows:
             if told["step"] == Step.ACKNOWLEDGED and told["role"] == "broker":
                 place = told["mailbox"] or message.dest
-                having = [r for r in rows if r["step"] in had(r) and r["role"] == "broker" and r["mailbox"] == place]
-                if having and all(life(r) == life(told) and r["sequence"] > told["sequence"] for r in having):
+                here = [r for r in rows if r["role"] == "broker" and r["mailbox"] == place]
+                having = [r for r in here if r["step"] in had(r)]
+                epochs = {r["epoch"] for r in having if r["step"] == Step.STORED}
+                taken_over = any(r["step"] == Step.COPIED and r["epoch"] not in epochs for r in here)
+                late = having and all(life(r) == life(told) and r["sequence"] > told["sequence"] for r in having)
+                if late and not taken_over:
                     return told["mailbox"] or message.dest, rows
         return None
 
     def _nowhere(self, message: Message) -> tuple[str, list[Row]] | None:
         rows = self.about[message]
-        if rows[0]["topic"] or rows[0]["service"] == 3 or any(row["step"] in had(row) for row in rows):
+        if rows[0]["topic"] or rows[0]["service"] == 3 or any(row["step"] in had(row) | {Step.COPIED} for row in rows):
             return None
         told = [row for row in rows if row["step"] == Step.ACKNOWLEDGED]
         return min(told, key=sorted_first)["mailbox"] or message.dest, rows
@@ -238,7 +249,7 @@ def life(row: Row) -> tuple[str, int]:
 
 
 def apart(row: Row) -> bool:
-    return any(word in row["note"] for word in ("priority", "delay", "selector", "retained"))
+    return any(word in row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered"))
 
 
 def had(row: Row) -> set[Step]:
@@ -260,7 +271,8 @@ def doubtful_lives(rows: Iterable[Row]) -> tuple[set[str], set[tuple[str, int]]]
     for row in rows:
         by_life.setdefault(life(row), []).append(row)
     gone = {row["source"] for row in rows if row["step"] == Step.BROKER_FAILED}
-    domains: set[str] = set()
+    writers = {writer for writer, _ in by_life}
+    domains = {row["domain"] for row in rows if row["step"] == Step.BROKER_FAILED and row["source"] not in writers}
     holed: set[tuple[str, int]] = set()
     for (writer, number), mine in by_life.items():
         broker = any(row["role"] == "broker" for row in mine)

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from causeway.names import SEATS
-from causeway.pipeline.audit.words import Row
+from causeway.pipeline.audit.words import AuditRow
 from causeway.trace import Step
 from tests.pipeline.lakes import row
 
@@ -81,11 +81,14 @@ class Teller:
         if luck <= 1:
             self._lives[writer] = life + 1
             return
+        if luck == 5 and first == 5 and broker:  # it misses somebody, perhaps one of whom nothing is known
+            self._write(writer, life, broker=True, step=Step.BROKER_FAILED, source=f"{self.name}-b{more}")
+            return
         if luck == 2:
             self._count(writer, life)  # a record that is missing
         if stream >= CAUSAL and step == Step.RECEIVED and luck > 4:
             mailbox = f"{writer}-box-{place}"  # that nobody else reads
-        note = "priority 9" if luck == 3 else ""
+        note = {3: "priority 9", 4: "retained"}.get(luck, "")
         how = {"mailbox": mailbox, "note": note, "epoch": 1 + luck % 2, "copies": 1 if step == Step.STORED else 0}
         ids = self._ids(writer, life, step, (stream, first, more), broker=broker)
         if ids is not None:
@@ -141,10 +144,11 @@ def trace_of(name: str, told: Iterable[Action]) -> list[dict[str, Any]]:
     return teller.rows
 
 
-def audit_row(lake_row: dict[str, Any]) -> Row:
+def audit_row(lake_row: dict[str, Any]) -> AuditRow:
     """A row of the lake as the rules read it."""
     more = {
+        "retained": "retained" in lake_row["note"],
         "broker": lake_row["role"] == "broker",
-        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained")),
+        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered")),
     }
-    return Row(**{name: (lake_row | more)[name] for name in Row._fields})
+    return AuditRow(**{name: (lake_row | more)[name] for name in AuditRow._fields})

@@ -23,7 +23,8 @@ from causeway.trace import Step, TraceRecord
 from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, Flag, Instant, ServiceClass, Span
 
 _RELIABLE: Final = int(Flag.RELIABLE)
-_RETAIN: Final = int(Flag.RETAIN)
+_WORDS: Final = {int(Flag.RETAIN): "retained", int(Flag.REDELIVERED): "redelivered"}
+_APART: Final = sum(_WORDS)
 _ORDERED: Final = int(ServiceClass.TRANSACTIONAL)
 _LENGTH_BYTES: Final = 4
 """In a batch's body, for each of its messages (see `wire.body`)."""
@@ -76,6 +77,7 @@ class Tracer:
 
     def delivery(self, turn: Turn, d: Deliver, size: int, peer: str, note: str = "") -> None:
         """Messages were handed to a consumer."""
+        note = f"{note} {apart(d.priority, d.flags)}".strip()
         last = d.first + d.count - 1
         reliable = bool(d.flags & _RELIABLE) or d.stream >= _ORDERED
         count = size - _LENGTH_BYTES * d.count
@@ -135,7 +137,7 @@ class Tracer:
             if sent is not None:
                 reliable = bool(head.flags & _RELIABLE) or head.stream >= _ORDERED
                 how = (
-                    "",
+                    apart(head.priority, head.flags, delayed=bool(head.ready)),
                     reliable,
                     config.name,
                     owner,
@@ -159,11 +161,14 @@ class Tracer:
             size = 0
 
 
-def apart(priority: int, flags: int, *, delayed: bool) -> str:
+def apart(priority: int, flags: int, *, delayed: bool = False) -> str:
     """Why messages may be handed out in another order than they came in; empty for most. An audit must know."""
-    why = f"priority {priority}" if priority != NORMAL_PRIORITY else ""
-    why += " delayed" if delayed else ""
-    return f"{why} retained".strip() if flags & _RETAIN else why.strip()
+    if priority == NORMAL_PRIORITY and not flags & _APART and not delayed:
+        return ""
+    why = [f"priority {priority}"] if priority != NORMAL_PRIORITY else []
+    why += ["delayed"] if delayed else []
+    why += [word for flag, word in _WORDS.items() if flags & flag]
+    return " ".join(why)
 
 
 def sent_as(

@@ -53,8 +53,9 @@ def added_up(sums: DataFrame) -> DataFrame:
 
 
 def missed(events: DataFrame) -> DataFrame:
-    """Names of brokers that a landmark found to be gone."""
-    return events.where(F.col("step") == int(Step.BROKER_FAILED)).select(F.col("source").alias("writer")).distinct()
+    """Names of brokers that a landmark found to be gone, and the `domain` in which it said so."""
+    gone = events.where(F.col("step") == int(Step.BROKER_FAILED))
+    return gone.select(F.col("source").alias("writer"), "domain").distinct()
 
 
 def doubtful(lives: DataFrame, gone: DataFrame) -> DataFrame:
@@ -72,14 +73,24 @@ def doubtful(lives: DataFrame, gone: DataFrame) -> DataFrame:
         .when(~whole, GAPS)
         .when(F.col("broker") & ~F.col("ended") & (left | F.col("gone").isNotNull()), CUT)
     )
-    named = gone.withColumn("gone", F.lit(True))
-    return (
+    named = gone.groupBy("writer").agg(F.collect_set("domain").alias("gone"))
+    columns = ("writer", "life", "broker", "domains", "doubt")
+    known = (
         lives.withColumn("latest", latest)
         .join(named, "writer", how="left")
         .withColumn("doubt", doubt)
         .where(F.col("doubt").isNotNull())
-        .select("writer", "life", "broker", "domains", "doubt")
+        .select(*columns)
     )
+    # Killed before it wrote anything: only the landmark knows that it was there.
+    silent = named.join(lives, "writer", how="left_anti").select(
+        "writer",
+        F.lit(0).cast("long").alias("life"),
+        F.lit(True).alias("broker"),
+        F.col("gone").alias("domains"),
+        F.lit(CUT).alias("doubt"),
+    )
+    return known.unionByName(silent)
 
 
 def with_doubts(findings: DataFrame, lives: DataFrame) -> DataFrame:

@@ -41,7 +41,7 @@ def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataF
 
     follow(spark, request, "events", __name__, keep)
     lives = added_up(spark.read.parquet(str(parts / "lives")).drop("run"))
-    gone = spark.read.parquet(str(parts / "missed")).select("writer").distinct()
+    gone = spark.read.parquet(str(parts / "missed")).select("writer", "domain").distinct()
     return last_verdicts(spark, parts), doubtful(lives, gone)
 
 

@@ -25,13 +25,14 @@ from causeway.pipeline.audit.words import (
     CAUSAL,
     EVIDENCE_MAX,
     HELD,
+    RETAINED,
     SHARED,
     STEPS,
     UNKNOWN,
     VIOLATED,
+    AuditRow,
     Evidence,
     Judgement,
-    Row,
     class_name,
 )
 from causeway.trace import Step
@@ -46,7 +47,7 @@ _RECEIVED: Final = int(Step.RECEIVED)
 def stream_verdicts(events: DataFrame) -> DataFrame:
     """What holds of each stream of messages. Sorting is Spark's, on disk where it must be; Python sees one batch of
     messages at a time."""
-    rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in Row._fields))
+    rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in AuditRow._fields))
     together = rows.repartition(*_STREAM).sortWithinPartitions(
         *_STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
     )
@@ -58,6 +59,8 @@ def _column(name: str) -> Column:
         return (F.col("role") == "broker").alias(name)
     if name == "apart":
         return F.col("note").rlike(APART).alias(name)
+    if name == "retained":
+        return F.col("note").contains(RETAINED).alias(name)
     return F.col(name)
 
 
@@ -68,8 +71,8 @@ def _judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from verdict_table(found).to_batches()
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
-    return map(Row._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+def _rows(batch: pa.RecordBatch) -> Iterator[AuditRow]:
+    return map(AuditRow._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
 # Applications that talk to each other --------------------------------------------------------------------------------

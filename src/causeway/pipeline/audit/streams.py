@@ -26,8 +26,8 @@ from causeway.pipeline.audit.words import (
     STORED_FIRST,
     VIOLATED,
     WAITING,
+    AuditRow,
     Judgement,
-    Row,
     class_name,
     evidence_of,
 )
@@ -41,6 +41,7 @@ _RECEIVED: Final = int(Step.RECEIVED)
 _RETURNED: Final = int(Step.RETURNED)
 _SETTLED: Final = int(Step.SETTLED)
 _STORED: Final = int(Step.STORED)
+_TAKEN: Final = int(Step.TAKEN)
 _HANDED: Final = frozenset(map(int, (Step.DELIVERED, Step.RECEIVED, Step.SETTLED)))
 _REACHED: Final = _HANDED | frozenset(map(int, (Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED)))
 """What shows that a message is not just lying in its mailbox."""
@@ -51,11 +52,11 @@ _TRANSACTIONAL: Final = int(ServiceClass.TRANSACTIONAL)
 _COMMITTED: Final = int(ServiceClass.COMMITTED)
 
 Stream = tuple[str, int, str, int]
-Steps = dict[int, list[Row]]
-_NOTHING: Final[list[Row]] = []
+Steps = dict[int, list[AuditRow]]
+_NOTHING: Final[list[AuditRow]] = []
 
 
-def judge(rows: Iterable[Row]) -> Iterator[Judgement]:
+def judge(rows: Iterable[AuditRow]) -> Iterator[Judgement]:
     """Verdicts about rows that come by stream, in each highest `last` first: findings, and counts of each stream."""
     judged: StreamJudge | None = None
     for stream, batch in stretches(rows):
@@ -69,10 +70,10 @@ def judge(rows: Iterable[Row]) -> Iterator[Judgement]:
         yield from judged.counts()
 
 
-def stretches(rows: Iterable[Row]) -> Iterator[tuple[Stream, list[Row]]]:
+def stretches(rows: Iterable[AuditRow]) -> Iterator[tuple[Stream, list[AuditRow]]]:
     """Rows that speak of the same ids, directly or over others: in most cases, of one batch."""
     stream: Stream | None = None
-    found: list[Row] = []
+    found: list[AuditRow] = []
     low = 0
     for row in rows:
         mine = (row.source, row.incarnation, row.dest, row.stream)
@@ -87,14 +88,14 @@ def stretches(rows: Iterable[Row]) -> Iterator[tuple[Stream, list[Row]]]:
         yield stream, found
 
 
-def pieces(rows: list[Row]) -> Iterator[tuple[int, int, list[Row]]]:
+def pieces(rows: list[AuditRow]) -> Iterator[tuple[int, int, list[AuditRow]]]:
     """Runs of ids of which the same rows speak, highest first, with these. `rows` have the highest `last` first."""
     first, last = rows[0].first, rows[0].last
     if all(row.first == first and row.last == last for row in rows):
         yield first, last, rows
         return
     borders = sorted({row.last + 1 for row in rows} | {row.first for row in rows}, reverse=True)
-    active: list[Row] = []
+    active: list[AuditRow] = []
     at = 0
     for above, below in pairwise(borders):
         while at < len(rows) and rows[at].last >= above - 1:
@@ -111,14 +112,14 @@ class StreamJudge:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self._counts: dict[tuple[str, str, str], int] = {}
-        self._handed: dict[str, Row] = {}
+        self._handed: dict[str, AuditRow] = {}
         """By mailbox: that something with a higher id was handed out there."""
-        self._handed_behind: dict[tuple[str, str, int], tuple[Row, Row]] = {}
+        self._handed_behind: dict[tuple[str, str, int], tuple[AuditRow, AuditRow]] = {}
         """By mailbox and life of its owner: what it stored last of that, and that it was handed out."""
-        self._earliest: dict[tuple[str, str, int, int], Row] = {}
+        self._earliest: dict[tuple[str, str, int, int], AuditRow] = {}
         """By mailbox, life and step: the first that was handed out or taken of all higher ids."""
 
-    def judge(self, first: int, last: int, rows: list[Row]) -> Iterator[Judgement]:
+    def judge(self, first: int, last: int, rows: list[AuditRow]) -> Iterator[Judgement]:
         """Messages first..last, all of whose rows these are."""
         self.first, self.last, self.rows = first, last, rows
         one = rows[0]
@@ -148,7 +149,7 @@ class StreamJudge:
         one, stored = self.rows[0], steps.get(_STORED, _NOTHING)
         owed = one.causal or one.service > 0  # an express message may end with its owner's memory
         if owed and (stored or (acknowledged and mailbox == one.dest)):
-            if not _REACHED.isdisjoint(steps):
+            if not _REACHED.isdisjoint(steps) or (one.topic and mailbox == one.dest and self._handed_on(mailbox)):
                 self._count(KEPT, HELD)
             else:
                 passed = None if any(row.apart for row in self.rows) else self._passed(mailbox, stored)
@@ -167,9 +168,11 @@ class StreamJudge:
             if owner not in self._handed_behind or self._handed_behind[owner][0].sequence < row.sequence:
                 self._handed_behind[owner] = (row, handed[0])
 
-    def _passed(self, mailbox: str, stored: list[Row]) -> tuple[Row, ...] | None:
-        """What shows that something was handed out past it. Where ids are no order, that of the owner's records is."""
-        if self.rows[0].causal or self.stream[3] == _TRANSACTIONAL:
+    def _passed(self, mailbox: str, stored: list[AuditRow]) -> tuple[AuditRow, ...] | None:
+        """What shows that something was handed out past it. Where ids are no order, that of the owner's records is; and
+        of an item, whose next owner does not say what was handed on before its time."""
+        one = self.rows[0]
+        if one.causal or (self.stream[3] == _TRANSACTIONAL and not (one.topic and mailbox == one.dest)):
             passed = self._handed.get(mailbox)
             return None if passed is None else (passed,)
         for row in stored:
@@ -178,18 +181,22 @@ class StreamJudge:
                 return behind
         return None
 
+    def _handed_on(self, item: str) -> bool:
+        """Whether what was published has come to a subscription."""
+        return any(row.mailbox != item and row.step in _HAD_EXPRESS and row.broker for row in self.rows)
+
     # Once ------------------------------------------------------------------------------------------------------
     def _once(self, mailbox: str, steps: Steps) -> Iterator[Judgement]:
         delivered, received = steps.get(_DELIVERED, _NOTHING), steps.get(_RECEIVED, _NOTHING)
         stored = steps.get(_STORED, _NOTHING)
         if not (delivered or received or stored):
             return
-        # A subscription that ends and begins anew, under another epoch, is given again what its topics have kept.
-        times = max(1, len({row.epoch for row in stored})) if self.rows[0].topic and not self.rows[0].causal else 1
+        # A subscription that ends and begins anew is given again what its topics have kept.
+        kept = [row for step in (_STORED, _TAKEN) for row in steps.get(step, _NOTHING) if row.retained]
         wrong = (
-            _again(received, times + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
-            or (_after_settled(delivered, steps.get(_SETTLED, _NOTHING)) if times == 1 else None)
-            or _again(stored, times, "its owner stored it again")
+            _again(received, 1 + len(kept) + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
+            or (None if kept else _after_settled(delivered, steps.get(_SETTLED, _NOTHING)))
+            or _again([row for row in stored if not row.retained], 1, "its owner stored it again")
         )
         if wrong is None:
             self._count(ONCE, HELD)
@@ -203,7 +210,7 @@ class StreamJudge:
             return
         readers = {(row.writer, row.life) for row in received}
         again = len(delivered) > 1 or len(readers) > 1 or _RETURNED in steps
-        late: tuple[Row, Row] | None = None
+        late: tuple[AuditRow, AuditRow] | None = None
         for row in _firsts((*received, *delivered)):
             where = (mailbox, row.writer, row.life, row.step)
             higher = self._earliest.get(where)
@@ -226,24 +233,29 @@ class StreamJudge:
         else:
             yield self._found(STORED_FIRST, wrong[1][0].mailbox or one.dest, wrong[0], wrong[1])
 
-    def _too_early(self, had: frozenset[int]) -> tuple[str, tuple[Row, ...]] | None:
-        """Its owner had it after it said so, by its own order. Where another broker had it too, that may have been
-        before."""
+    def _too_early(self, had: frozenset[int]) -> tuple[str, tuple[AuditRow, ...]] | None:
+        """Its owner had it after it said so, by its own order. Where another broker had it too, or copies of it from
+        another epoch were there, it was taken over, and had before."""
         for told in self.rows:
             if told.step != _ACKNOWLEDGED or not told.broker:
                 continue
             place = told.mailbox or told.dest
-            having = [row for row in self.rows if row.step in had and row.broker and row.mailbox == place]
-            theirs = any((row.writer, row.life) != (told.writer, told.life) for row in having)
+            here = [row for row in self.rows if row.broker and row.mailbox == place]
+            having = [row for row in here if row.step in had]
+            epochs = {row.epoch for row in having if row.step == _STORED}
+            theirs = any((row.writer, row.life) != (told.writer, told.life) for row in having) or any(
+                row.step == _COPIED and row.epoch not in epochs for row in here
+            )
             if having and not theirs and min(row.sequence for row in having) > told.sequence:
                 return "its owner had it only after it was acknowledged", (told, min(having, key=_place))
         return None
 
-    def _nobody_had_it(self, had: frozenset[int]) -> tuple[str, tuple[Row, ...]] | None:
+    def _nobody_had_it(self, had: frozenset[int]) -> tuple[str, tuple[AuditRow, ...]] | None:
         """A message to a mailbox that was acknowledged and is in no record of one. (What is published may be wanted by
-        nobody; a transaction is told before all of its mailboxes have heard of it.)"""
+        nobody; a transaction is told before all of its mailboxes have heard of it. A copy alone may have been taken
+        over by the next owner.)"""
         one = self.rows[0]
-        if one.topic or one.service == _COMMITTED or any(row.step in had for row in self.rows):
+        if one.topic or one.service == _COMMITTED or any(row.step in had or row.step == _COPIED for row in self.rows):
             return None
         return "it was acknowledged, and nobody had it", tuple(r for r in self.rows if r.step == _ACKNOWLEDGED)
 
@@ -252,24 +264,24 @@ class StreamJudge:
         where = (self._service, guarantee, outcome)
         self._counts[where] = self._counts.get(where, 0) + self.last - self.first + 1
 
-    def _shown(self) -> list[Row]:
+    def _shown(self) -> list[AuditRow]:
         """All that is known of it, each writer in its own order."""
         return sorted(self.rows, key=lambda row: (row.step == _COPIED, row.writer, row.life, row.sequence))
 
-    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[Row]) -> Judgement:
+    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[AuditRow]) -> Judgement:
         shown = tuple(shown)
         domains = sorted({row.domain for row in (*self.rows, *shown)})
         who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), evidence_of(shown))
         return Judgement(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
 
 
-def _place(row: Row) -> tuple[str, int, int]:
+def _place(row: AuditRow) -> tuple[str, int, int]:
     return row.writer, row.life, row.sequence
 
 
-def _firsts(rows: Iterable[Row]) -> list[Row]:
+def _firsts(rows: Iterable[AuditRow]) -> list[AuditRow]:
     """The first row of each life and step."""
-    found: dict[tuple[str, int, int], Row] = {}
+    found: dict[tuple[str, int, int], AuditRow] = {}
     for row in rows:
         where = (row.writer, row.life, row.step)
         if where not in found or row.sequence < found[where].sequence:
@@ -277,11 +289,11 @@ def _firsts(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
-def _again(rows: list[Row], allowed: int, reason: str) -> tuple[str, tuple[Row, ...]] | None:
+def _again(rows: list[AuditRow], allowed: int, reason: str) -> tuple[str, tuple[AuditRow, ...]] | None:
     """One life wrote the same step more often than it may."""
     if len(rows) <= allowed:
         return None
-    lives: dict[tuple[str, int], list[Row]] = {}
+    lives: dict[tuple[str, int], list[AuditRow]] = {}
     for row in rows:
         lives.setdefault((row.writer, row.life), []).append(row)
     for _, mine in sorted(lives.items()):
@@ -290,7 +302,7 @@ def _again(rows: list[Row], allowed: int, reason: str) -> tuple[str, tuple[Row, 
     return None
 
 
-def _after_settled(delivered: list[Row], settled: list[Row]) -> tuple[str, tuple[Row, ...]] | None:
+def _after_settled(delivered: list[AuditRow], settled: list[AuditRow]) -> tuple[str, tuple[AuditRow, ...]] | None:
     """A broker handed out what it had recorded as settled."""
     for done in sorted((row for row in settled if row.broker), key=_place):
         for row in sorted(delivered, key=_place):
@@ -299,7 +311,7 @@ def _after_settled(delivered: list[Row], settled: list[Row]) -> tuple[str, tuple
     return None
 
 
-def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[Row, ...]] | None:
+def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[AuditRow, ...]] | None:
     """An owner counted more copies than there are records of, in the same epoch."""
     for _, steps in sorted(places.items()):
         for stored in steps.get(_STORED, _NOTHING):

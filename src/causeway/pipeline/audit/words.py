@@ -39,7 +39,7 @@ EVIDENCE_MAX: Final = 16
 """Events shown with one finding."""
 
 
-class Row(NamedTuple):
+class AuditRow(NamedTuple):
     """What the audit reads of one event. `causeway.lake.schema` says what each of it means."""
 
     domain: str
@@ -64,6 +64,9 @@ class Row(NamedTuple):
     copies: int
     apart: bool
     """Whether its note says that it was let past others: a priority, a delay, a selector, kept by a topic."""
+    retained: bool
+    """Whether its note says that it is what a topic has kept, for a subscription that begins: perhaps not for the first
+    time."""
 
 
 STEPS: Final = tuple(
@@ -84,7 +87,8 @@ STEPS: Final = tuple(
 )
 """Steps that decide something about a single stream of messages."""
 
-APART: Final = "priority|delay|selector|retained"
+RETAINED: Final = "retained"
+APART: Final = "priority|delay|selector|retained|redelivered"
 """Words in the note of a step that let a message past others."""
 
 
@@ -134,7 +138,7 @@ def class_name(service: int, *, reliable: bool, causal: bool) -> str:
     return f"{name}, causal" if causal else name
 
 
-def evidence_of(rows: Iterable[Row]) -> tuple[Evidence, ...]:
+def evidence_of(rows: Iterable[AuditRow]) -> tuple[Evidence, ...]:
     """The first of these events, as a finding shows them."""
     shown: dict[tuple[str, int, int], Evidence] = {}
     for row in rows:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from causeway.errors import ConfigError
 from causeway.lake.schema import EVENTS
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option
-from causeway.pipeline.generate.world import FAULTS, GAP, Planted, World
+from causeway.pipeline.generate.world import FAULTS, GAP, MadeWorld, Planted
 from causeway.pipeline.generate.writers import COLUMNS
 from causeway.pipeline.schemas import lake_schema
 
@@ -108,7 +108,7 @@ def _maker(
 
 def made_circle(circle: Circle, seed: int, planted: Path) -> Iterator[pa.RecordBatch]:
     """The records of one circle; at the end, what was planted in it is written."""
-    world = World(seed, circle.number, circle.applications, circle.events, list(circle.faults), rough=circle.rough)
+    world = MadeWorld(seed, circle.number, circle.applications, circle.events, list(circle.faults), rough=circle.rough)
     for records in world.run(RECORDS_PER_BATCH):
         if records:
             columns = zip(*records, strict=True)

@@ -136,7 +136,7 @@ class Post:
     def _store(self, box: MadeMailbox, entry: MadeEntry, then: Task, seat: str = "") -> None:
         """On all copies, then in its mailbox."""
         members, epoch, batch, fault = box.members, box.epoch, entry.batch, entry.fault
-        copied = members[:-1] if fault == "copies missing" else members
+        copied = {"copies missing": members[:-1], "acknowledged and nowhere": []}.get(fault, members)
         for member in copied:
             self._soon(
                 lambda member=member: member.write(  # type: ignore[misc]

@@ -21,7 +21,7 @@ from causeway.pipeline.generate.post import GAP, HOP, Post
 from causeway.pipeline.generate.writers import MadeBatch, Record, Writer
 from causeway.types import MILLISECOND, ServiceClass
 
-__all__ = ["FAULTS", "GAP", "Planted", "World"]
+__all__ = ["FAULTS", "GAP", "MadeWorld", "Planted"]
 
 SENDS_APART: Final = MILLISECOND
 
@@ -53,7 +53,7 @@ class Planted(NamedTuple):
     mailbox: str
 
 
-class World(Post):
+class MadeWorld(Post):
     """One circle."""
 
     def __init__(

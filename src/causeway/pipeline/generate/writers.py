@@ -38,7 +38,7 @@ class MadeBatch(NamedTuple):
     size: int
 
 
-class Clock:
+class MadeClock:
     """Reads the time with an error that drifts, and jumps now and then."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -62,7 +62,7 @@ class Writer:
         self._role, self._domain = role, domain
         self._out = out
         self._sequence = 0
-        self.clock = Clock(chance)
+        self.clock = MadeClock(chance)
         self.muted = False
         """Its records do not reach the lake any more, because it will be killed before they are written."""
         self.dropping = False
