@@ -26,13 +26,14 @@ from causeway.placement.worth import Worth
 
 KNOTS: Final = 14
 """Of the curve."""
-TRIES: Final = 60
+TRIES: Final = 100
 REGION: Final = 0.3
 REGION_LEAST: Final = 1e-4
 REGION_MOST: Final = 1.0
 WIDER: Final = 1.3
-NARROWER: Final = 0.8
-"""The region of trust, in prices per message, and how it changes after a try that was better, or not."""
+NARROWER: Final = 0.5
+IN_VAIN: Final = 3
+"""The region of trust, in prices per message, and how it changes after a try that was better, or some that were not."""
 ENOUGH: Final = 1e-4
 """Part of the total within which prices need not be better."""
 LOOKS: Final = 8
@@ -291,11 +292,15 @@ class _Best:
 
     def __init__(self, knobs: Floats) -> None:
         self.value, self.knobs, self.region = -np.inf, knobs, REGION
+        self._in_vain = 0
 
     def see(self, value: float, knobs: Floats) -> None:
         if value > self.value:
             self.value, self.knobs, self.region = value, knobs, min(REGION_MOST, WIDER * self.region)
-        else:
+            self._in_vain = 0
+            return
+        self._in_vain += 1
+        if self._in_vain % IN_VAIN == 0:
             self.region *= NARROWER
 
 
