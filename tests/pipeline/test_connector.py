@@ -15,6 +15,8 @@ from pyspark.sql import functions as F
 
 import causeway.sync
 from causeway.pipeline.connector import register
+from causeway.pipeline.connector.options import write_options
+from causeway.pipeline.connector.writing import send_rows
 from causeway.testing import LocalCluster
 from tests.pipeline.bus_cluster import collected, kept, publish, run_through, running_bus, source, stream, wait_kept
 
@@ -183,14 +185,22 @@ def test_rows_of_another_order_are_the_same_micro_batch(
     spark: SparkSession, cluster: LocalCluster, bus: Any, tmp_path: Path
 ) -> None:
     """After a shuffle an attempt may see its rows in another order: what it sends is the same."""
-    from causeway.pipeline.connector.options import write_options
-    from causeway.pipeline.connector.writing import send_rows
-
     options = write_options({"url": cluster.url, "queue": "shuffled", "name": "shuffler"})
     rows = [{"body": f"{number:03d}"} for number in range(100)]
     assert send_rows(options, [pa.RecordBatch.from_pylist(rows)], 0, 77) == 100
     assert send_rows(options, [pa.RecordBatch.from_pylist(rows[::-1])], 0, 77) == 100
     assert sorted(kept(bus, "shuffled")) == [f"{number:03d}".encode() for number in range(100)]
+
+
+@pytest.mark.parametrize(("count", "size"), [(150_000, 16), (400, 100_000)])
+def test_more_than_the_window_holds_is_written_whole(cluster: LocalCluster, bus: Any, count: int, size: int) -> None:
+    """65,536 messages or 16 MiB may be unacknowledged: a task waits for room, and does not fail."""
+    queue = f"large-{size}"
+    options = write_options({"url": cluster.url, "queue": queue, "name": "loader", "order": "plan"})
+    sent = [f"{number:06d}".encode().ljust(size, b".") for number in range(count)]
+    batches = [pa.record_batch([pa.array(sent[at : at + 10_000])], ["body"]) for at in range(0, count, 10_000)]
+    assert send_rows(options, batches, 0, 5) == count
+    assert kept(bus, queue) == sent
 
 
 # Errors --------------------------------------------------------------------------------------------------------

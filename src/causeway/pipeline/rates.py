@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from causeway.errors import ConfigError, LakeError
-from causeway.names import RESERVED_PREFIX
+from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table
 from causeway.pipeline.grid import DAY, DaySeen, Grid, Periods, find_peaks, make_grid
@@ -97,8 +97,7 @@ def cells_of(telemetry: DataFrame) -> DataFrame:
         "messages_in is negative": F.col("messages_in") >= 0,
         "second is before 1970 or after 2262": F.col("second").between(0, 9_223_372_036),
     }
-    # What begins with causeway/ is the brokers' own, seats for example: nobody places it.
-    placed = (F.col("item") != "") & ~F.col("item").startswith(RESERVED_PREFIX)
+    placed = ~F.col("item").isin("", SEATS)  # what goes in causal order is bound to seats: no item is to be placed
     of_topics = with_checked_rows(telemetry, rules).where(placed & (F.col("messages_in") > 0))
     return of_topics.select("domain", "writer", "item", "name", "second", F.col("messages_in").alias("messages"))
 

@@ -21,18 +21,19 @@ from scipy.optimize import linprog  # type: ignore[import-untyped]
 
 from causeway.placement.arrays import Floats
 from causeway.placement.risk import overload
-from causeway.placement.sets import NOTHING, SAFE, Sets, Split
+from causeway.placement.sets import NOTHING, SAFE, Sets, VarianceSplit
 from causeway.placement.worth import Worth
 
 KNOTS: Final = 14
 """Of the curve."""
-TRIES: Final = 60
+TRIES: Final = 100
 REGION: Final = 0.3
 REGION_LEAST: Final = 1e-4
 REGION_MOST: Final = 1.0
 WIDER: Final = 1.3
-NARROWER: Final = 0.8
-"""The region of trust, in prices per message, and how it changes after a try that was better, or not."""
+NARROWER: Final = 0.5
+IN_VAIN: Final = 3
+"""The region of trust, in prices per message, and how it changes after a try that was better, or some that were not."""
 ENOUGH: Final = 1e-4
 """Part of the total within which prices need not be better."""
 LOOKS: Final = 8
@@ -50,31 +51,29 @@ EXACT: Final = 1e-4
 BALANCING: Final = 25
 
 
-def split_without_negatives(covariance: Floats) -> Split | None:
+def split_without_negatives(covariance: Floats) -> VarianceSplit | None:
     """If no covariance is negative: pulls whose products are nowhere above a covariance, and as noise what each item's
     variance has more than that. It is exact for items that have only these pulls in common; None where it says
     nothing."""
     own = np.diag(covariance)
-    if len(own) < 2 or own.min() <= 0:
+    if len(own) < 2 or own.min() <= NOTHING * own.max() or covariance.min() < 0:
         return None
     scaled = covariance / np.sqrt(np.outer(own, own))
     np.fill_diagonal(scaled, np.inf)
     least = float(scaled.min())
-    if least < 0:
-        return None
     if least <= NOTHING:
-        return Split(np.zeros_like(own), own * SAFE)
+        return VarianceSplit(np.zeros_like(own), own * SAFE)
     pull = np.full(len(own), np.sqrt(least))
     for _ in range(BALANCING):
         pull = np.sqrt(pull * (scaled / pull).min(axis=1))
     pull *= np.sqrt(min(1.0, float((scaled / np.outer(pull, pull)).min()))) * SAFE
-    return Split(pull * np.sqrt(own), own * (1 - pull**2) * SAFE)
+    return VarianceSplit(pull * np.sqrt(own), own * (1 - pull**2) * SAFE)
 
 
 class _Kind:
     """Brokers of one capacity."""
 
-    def __init__(self, capacity: float, count: int, sets: Sets, split: Split, limit: float) -> None:
+    def __init__(self, capacity: float, count: int, sets: Sets, split: VarianceSplit, limit: float) -> None:
         self.capacity, self.count, self._limit = capacity, count, limit
         top, share = min(capacity, sets.total), min(1.0, capacity / sets.total)
         usual = np.sqrt((share * float(split.pulls.sum())) ** 2 + share * float(split.noises.sum()))
@@ -201,7 +200,9 @@ def _quarters(low_m: Floats, high_m: Floats, low_v: Floats, high_v: Floats) -> t
 class ItemPrices:
     """The relaxation with prices by item."""
 
-    def __init__(self, kinds: list[tuple[float, int]], means: Floats, sets: Sets, split: Split, limit: float) -> None:
+    def __init__(
+        self, kinds: list[tuple[float, int]], means: Floats, sets: Sets, split: VarianceSplit, limit: float
+    ) -> None:
         self._kinds = [_Kind(capacity, count, sets, split, limit) for capacity, count in kinds]
         self._means, self._total = means, sets.total
         self._worth = Worth(means, split.pulls, split.noises)
@@ -273,7 +274,7 @@ def _added(dearer: list[tuple[float, int]], over: int) -> float:
     return np.inf if left > 0 else added
 
 
-def _curve(disturbing: Floats, means: Floats, split: Split) -> Floats:
+def _curve(disturbing: Floats, means: Floats, split: VarianceSplit) -> Floats:
     """Items x knobs: a price is piecewise linear in how much an item disturbs, times its mean, and linear in pull and
     noise."""
     order = np.argsort(disturbing, kind="stable")
@@ -291,11 +292,15 @@ class _Best:
 
     def __init__(self, knobs: Floats) -> None:
         self.value, self.knobs, self.region = -np.inf, knobs, REGION
+        self._in_vain = 0
 
     def see(self, value: float, knobs: Floats) -> None:
         if value > self.value:
             self.value, self.knobs, self.region = value, knobs, min(REGION_MOST, WIDER * self.region)
-        else:
+            self._in_vain = 0
+            return
+        self._in_vain += 1
+        if self._in_vain % IN_VAIN == 0:
             self.region *= NARROWER
 
 

@@ -18,7 +18,7 @@ SAFE: Final = 1 - 1e-7
 """Takes from what was computed more than rounding could have added."""
 
 
-class Split(NamedTuple):
+class VarianceSplit(NamedTuple):
     """A set x has at least the variance (pulls'x)^2 + noises'x."""
 
     pulls: Floats
@@ -96,9 +96,9 @@ class Sets:
         found: Floats = np.minimum(self._deviations(mean) ** 2, self._all) * (2 - SAFE)
         return found
 
-    def split(self) -> Split | None:
+    def split(self) -> VarianceSplit | None:
         """Pulls and noises, if they say anything."""
-        return Split(self._pulls, self._noises) if self.pull > 0 or self.noise > 0 else None
+        return VarianceSplit(self._pulls, self._noises) if self.pull > 0 or self.noise > 0 else None
 
     def worth(self, mean_price: float, pull_price: float, noise_price: float) -> Floats:
         """Of every item at three prices for all."""

@@ -56,8 +56,17 @@ class Worth:
     def _constants(self, planes: Floats) -> Floats:
         bent = planes[:, 2] > 0
         square = np.where(bent, planes[:, 1] ** 2 / (4 * np.where(bent, planes[:, 2], 1.0)), 0.0)
-        found: Floats = square + np.maximum(0.0, self._prices - planes @ self.factors).sum(axis=1)
+        found: Floats = square + np.array([np.maximum(0.0, self._left(plane)).sum() for plane in planes])
         return found
+
+    def _left(self, plane: Floats) -> Floats:
+        """What items are worth more than a plane says. Not a product of matrices: it is too small for threads, which
+        would wait for each other."""
+        means, pulls, noises = self.factors
+        left: Floats = self._prices - plane[0] * means
+        left -= plane[1] * pulls
+        left -= plane[2] * noises
+        return left
 
     def at(self, mean: Floats, variance: Floats) -> Floats:
         """The most that sets are worth, by pairs; a variance may be infinite."""
@@ -78,7 +87,7 @@ class Worth:
         self._bent = [*self._bent[-PLANES_MAX:], plane]
         self.planes = np.vstack([self.planes, plane])
         self.constants = np.append(self.constants, constant)
-        chosen: Floats = expit((self._prices - plane @ self.factors) / (SMOOTH[-1] * self._means))
+        chosen: Floats = expit(self._left(plane) / (SMOOTH[-1] * self._means))
         return float(plane[0] * mean + plane[2] * variance + constant), chosen
 
     def _descend(self, mean: float, variance: float, plane: Floats, width: Floats) -> Floats:
@@ -86,9 +95,12 @@ class Worth:
         value = self._smooth(plane, mean, variance, width)
         for _ in range(STEPS):
             _, w, b = plane
-            part = expit((self._prices - plane @ self.factors) / width)
-            slope = np.array([mean, w / (2 * b), variance - w * w / (4 * b * b)]) - self.factors @ part
-            bend = (self.factors * (part * (1 - part) / width)) @ self.factors.T
+            part = expit(self._left(plane) / width)
+            slope = np.array([mean, w / (2 * b), variance - w * w / (4 * b * b)]) - np.einsum(
+                "in,n->i", self.factors, part
+            )
+            weighed = self.factors * (part * (1 - part) / width)
+            bend = np.einsum("in,jn->ij", weighed, self.factors)
             bend[1:, 1:] += np.array([[1 / (2 * b), -w / (2 * b * b)], [-w / (2 * b * b), w * w / (2 * b**3)]])
             scale = np.sqrt(np.maximum(np.diag(bend), 1e-24))
             step = -np.linalg.solve(bend / np.outer(scale, scale) + 1e-7 * np.eye(3), slope / scale) / scale
@@ -109,5 +121,5 @@ class Worth:
 
     def _smooth(self, plane: Floats, mean: float, variance: float, width: Floats) -> float:
         a, w, b = plane
-        over = (self._prices - plane @ self.factors) / width
+        over = self._left(plane) / width
         return float(a * mean + b * variance + w * w / (4 * b) + (width * np.logaddexp(0.0, over)).sum())

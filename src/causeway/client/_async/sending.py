@@ -165,10 +165,17 @@ class BusSending(BusBase):
         engine = self._engine
         await engine.breathe()
         session = engine.session
-        wanted = min(ROOM_MIN, max(1, session.config.window_messages // 4))
-        if session.room() >= wanted:
-            return
-        if not await engine.until(lambda: session.room() >= wanted, timeout):
+        window = session.config.window_messages
+        wanted = min(ROOM_MIN, max(1, window // 4))
+
+        def is_roomy() -> bool:
+            # Messages of this moment may not be counted yet; they take their room all the same.
+            return session.room() >= wanted and window - session.unresolved >= wanted
+
+        with engine.lock:
+            if is_roomy():
+                return
+        if not await engine.until(is_roomy, timeout):
             raise DeadlineExceeded(f"the send window is full since {timeout:g} s; {session.trouble}")
         engine.check()
 

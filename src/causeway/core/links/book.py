@@ -24,10 +24,6 @@ REST_MIN: Final[Duration] = 100 * MILLISECOND
 REST_MAX: Final[Duration] = 2 * SECOND
 """Pause after a failed dial; doubles from one to the other."""
 
-IDLE_PATIENCE: Final = 2
-"""A link that nobody watches closely may be quiet so many times longer before it is asked for a sign of life, if
-nothing was sent on it."""
-
 Timer = tuple[str, int | bytes]
 """("sweep", 0), ("greet", conn): greeting or goodbye overdue, ("rest", broker): the pause after a dial is over."""
 SWEEP: Final[Timer] = ("sweep", 0)
@@ -42,9 +38,6 @@ class Book:
         self.clients: dict[Conn, Channel] = {}
         self.links: dict[BrokerId, Link] = {}
         self.pins: dict[BrokerId, int] = {}
-        """Links that are kept although they carry nothing."""
-        self.watched: dict[BrokerId, int] = {}
-        """Those of them whose silence somebody must hear of as soon as can be."""
         self.addresses: dict[tuple[str, int], Conn] = {}
         """Dials to an address whose broker we do not know yet."""
         self.timers: Deadlines[Timer] = Deadlines(alarm)

@@ -149,11 +149,9 @@ class Links:
         link = self._links.get(broker)
         return None if link is None else link.round_trip
 
-    def pin(self, broker: BrokerId, *, closely: bool = True) -> None:
-        """Keep the link, dial it again when it is lost: its loss must be noticed even while nothing is sent. A link
-        that nobody watches closely is asked for signs of life more seldom while nothing is sent on it."""
-        for counts in (self._book.pins, self._book.watched) if closely else (self._book.pins,):
-            counts[broker] = counts.get(broker, 0) + 1
+    def pin(self, broker: BrokerId) -> None:
+        """Keep the link, dial it again when it is lost: its loss must be noticed even while nothing is sent."""
+        self._book.pins[broker] = self._book.pins.get(broker, 0) + 1
 
     def hold_seats(self, turn: Turn, seats: tuple[str, ...]) -> None:
         """The seats we hold from now on: our neighbours hear of it with the next sign of life, which is due now."""
@@ -171,12 +169,11 @@ class Links:
             found[self._standing.me.id] = self._standing.seats
         return found
 
-    def unpin(self, broker: BrokerId, *, closely: bool = True) -> None:
+    def unpin(self, broker: BrokerId) -> None:
         """Take back one `pin`."""
-        for counts in (self._book.pins, self._book.watched) if closely else (self._book.pins,):
-            count = counts.pop(broker, 0) - 1
-            if count > 0:
-                counts[broker] = count
+        count = self._book.pins.pop(broker, 0) - 1
+        if count > 0:
+            self._book.pins[broker] = count
 
     def client(self, conn: Conn) -> tuple[str, int] | None:
         """Name and incarnation of the client on a connection."""

@@ -11,7 +11,7 @@ from itertools import islice
 from causeway.config import BrokerConfig
 from causeway.core import locating
 from causeway.core.events import MembershipChanged
-from causeway.core.links.book import IDLE_PATIENCE, Book
+from causeway.core.links.book import Book
 from causeway.core.links.channel import Channel, Link
 from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
@@ -142,7 +142,7 @@ class Locator:
         return link.channel is None and (link.announced is not None or now - link.burden_at >= DEAD_NAMED_FOR)
 
     def _lives(self, link: Link, now: Instant) -> bool:
-        return link.channel is not None and now - link.channel.heard_at <= IDLE_PATIENCE * self._silence
+        return link.channel is not None and now - link.channel.heard_at <= self._silence
 
 
 def _seats_are_sound(seats: tuple[str, ...] | None) -> bool:

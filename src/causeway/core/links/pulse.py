@@ -1,10 +1,8 @@
 """Signs of life: which connections are asked for one, and which have been silent for too long.
 
 A link that was heard of lately needs none, so that an idle one is asked once in half the silence, by whichever end is
-first; who does not answer is asked again with every heartbeat until the silence is over. Links of groups and landmarks
-are watched so: somebody acts when they fall silent. The ring's links and those that nobody keeps matter when they are
-used: then they are asked as soon as the others, and before that half as often. What a broker has to say of itself
-travels with the question until it was answered, and then no more.
+first; who does not answer is asked again with every heartbeat until the silence is over. What a broker has to say of
+itself travels with the question until it was answered, and then no more.
 
 Owns: Ping and Pong, the round trip they measure, and the end of links that nobody needs. One timer for all connections,
 because links are many.
@@ -16,13 +14,13 @@ import random
 from typing import Final
 
 from causeway.config import BrokerConfig
-from causeway.core.links.book import IDLE_PATIENCE, SWEEP, Book
+from causeway.core.links.book import SWEEP, Book
 from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.locator import Locator
 from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
 from causeway.core.messages import Beat, Echo, Ping, Pong
-from causeway.types import SECOND, Duration, Instant
+from causeway.types import SECOND, Duration
 
 LINK_IDLE: Final[Duration] = 30 * SECOND
 """A link that carried nothing but signs of life for so long is closed, unless somebody pinned it."""
@@ -53,10 +51,6 @@ class Pulse:
         self._nonce = 0
         self._quiet_max = max(config.heartbeat // 2, config.silence - BEATS_BEFORE_SILENCE * config.heartbeat)
         """Who was heard of within this is not asked."""
-        self._answer_max = config.silence - self._quiet_max
-        """Who was asked so long ago and has not been heard of since is silent, watched closely or not."""
-        self._answer_soon = max(0, self._answer_max - config.heartbeat - config.heartbeat // 8)
-        """Within this nobody is silent: who is watched only since just now may have been quiet for long."""
 
     def sweep(self, turn: Turn) -> None:
         """Look at every connection, once per heartbeat."""
@@ -82,27 +76,16 @@ class Pulse:
     def _look_at_broker(self, turn: Turn, channel: Channel) -> None:
         now, link = turn.now, channel.link
         assert link is not None
-        pinned, quiet = link.peer.id in self._book.pins, now - channel.heard_at
-        watched = link.peer.id in self._book.watched
-        if self._is_silent(channel, now, quiet, watched=watched):
+        pinned = link.peer.id in self._book.pins
+        if now - channel.heard_at > self._config.silence:
             self._book.cut(turn, channel, "silent for too long")
         elif not pinned and now - channel.used_at > LINK_IDLE:
             link.channel = None
             self._book.say_goodbye(turn, channel)
-        elif self._is_due(channel, quiet, watched=watched) or self._locator.has_news(channel, now):
+        elif (
+            now - channel.heard_at >= self._quiet_max or link.round_trip is None or self._locator.has_news(channel, now)
+        ):
             self._ping(turn, channel, keep=pinned)
-
-    def _is_silent(self, channel: Channel, now: Instant, quiet: Duration, *, watched: bool) -> bool:
-        if quiet <= self._config.silence or channel.doubted_at <= channel.heard_at:
-            return False
-        return now - channel.doubted_at > (self._answer_soon if watched else self._answer_max)
-
-    def _is_due(self, channel: Channel, quiet: Duration, *, watched: bool) -> bool:
-        link = channel.link
-        if link is None or link.round_trip is None:
-            return True
-        waiting = watched or channel.said_at > channel.heard_at
-        return quiet >= (self._quiet_max if waiting else IDLE_PATIENCE * self._quiet_max)
 
     def _look_at_client(self, turn: Turn, channel: Channel) -> None:
         quiet, pause = turn.now - channel.heard_at, CLIENT_PATIENCE * self._config.heartbeat
@@ -113,8 +96,6 @@ class Pulse:
 
     def _ping(self, turn: Turn, channel: Channel, *, keep: bool) -> None:
         self._nonce = channel.nonce = self._nonce % NONCES + 1
-        if channel.doubted_at <= channel.heard_at:
-            channel.doubted_at = turn.now
         channel.timed_at = channel.said_at = turn.now
         epoch = self._standing.root_epoch
         burden = self._locator.news(turn, channel) if channel.stage is _BROKER else None

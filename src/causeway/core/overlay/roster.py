@@ -56,10 +56,7 @@ class RingLinks(ports.Links, Protocol):
     def is_member(self, broker: BrokerId) -> bool:
         """Whether a broker we are connected to said that it belongs to a cluster."""
 
-    def pin(self, broker: BrokerId, *, closely: bool = True) -> None:
-        """Keep the link; not closely: where its silence matters only when it is used."""
-
-    def unpin(self, broker: BrokerId, *, closely: bool = True) -> None:
+    def unpin(self, broker: BrokerId) -> None:
         """Take back one `pin`."""
 
     def places(self) -> dict[BrokerId, tuple[str, ...]]:
@@ -154,10 +151,10 @@ class Roster:
         self._forget_joining(broker)
         if tables.leaves.get(broker) != peer and tables.leaves.admits(broker):
             if broker not in tables.leaves:
-                self.links.pin(broker, closely=False)
+                self.links.pin(broker)
             displaced = tables.add_leaf(peer)
             if displaced is not None:
-                self.links.unpin(displaced.id, closely=False)
+                self.links.unpin(displaced.id)
             self._wanted.add(peer)
             self.changed(turn)
             probe = self._probes.get(broker)
@@ -296,7 +293,7 @@ class Roster:
                 self.discredit(turn, peer)
                 self.miss(turn, peer)
             if leaf is not None:
-                self.links.unpin(broker, closely=False)
+                self.links.unpin(broker)
                 self._wanted.remove(broker)
                 self.changed(turn)
                 self._repair_leaves(turn, clockwise=self.tables.leaves.is_clockwise(broker))
@@ -332,7 +329,7 @@ class Roster:
             if failed:
                 self.missing.add(leaf, turn.now)  # and stays pinned, so that links find it again
             else:
-                self.links.unpin(broker, closely=False)
+                self.links.unpin(broker)
             self.changed(turn)
 
     def become_left(self, turn: Turn) -> None:

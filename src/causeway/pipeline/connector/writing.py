@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from causeway.client.message import check_headers, check_size, with_headers
-from causeway.errors import ConfigError
+from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import STREAMS_SENT_MAX
 from causeway.pipeline.connector.bus import open_bus
 from causeway.pipeline.connector.options import CONTENT, WriteOptions, check_queue
@@ -34,7 +35,6 @@ QUERY_ID = "sql.streaming.queryId"
 
 _COLUMNS = ("topic", "queue", "key", "properties", "body")
 _LIFE_BITS = 53
-_READY_EVERY = 1000
 _PATIENCE_SECONDS = 7 * 24 * 3600.0
 """A send is never given up before its task is: what follows it would pass for all there was."""
 
@@ -73,21 +73,31 @@ def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], partitio
     with open_bus(options.connection, name=f"{options.connection.name}.{partition}", life=life) as bus:
         how = {"service": options.service, "priority": options.priority, "ttl": options.ttl}
         for one in messages:
-            if count % _READY_EVERY == 0:
-                bus.ready(options.connection.timeout)
             if one.topic:
-                bus.publish_nowait(
-                    one.topic, one.body, headers=one.said, retain=options.retain, timeout=_PATIENCE_SECONDS, **how
-                )
+                send = partial(bus.publish_nowait, one.topic, one.body, retain=options.retain)
             else:
-                bus.send_nowait(one.queue, one.body, headers=one.said, timeout=_PATIENCE_SECONDS, **how)
+                send = partial(bus.send_nowait, one.queue, one.body)
                 destinations.add(one.queue)
+            send_when_roomy(bus, partial(send, headers=one.said, timeout=_PATIENCE_SECONDS, **how), options)
             count += 1
             if len(destinations) > STREAMS_SENT_MAX // 2:
                 remedy = f"a partition writes to at most {STREAMS_SENT_MAX // 2}; repartition by the queue"
                 raise ConfigError("queue", one.queue, remedy)
         bus.flush(options.connection.timeout)
     return count
+
+
+def send_when_roomy(bus: Any, send: Callable[[], Any], options: WriteOptions) -> None:
+    """Send, and first wait for room if the window is full. Raises DeadlineExceeded when it stays full."""
+    while True:
+        try:
+            send()
+        except Refused as refusal:
+            if refusal.code != Code.OVERLOADED:
+                raise
+            bus.ready(options.connection.timeout)
+        else:
+            return
 
 
 def in_order(messages: Iterator[OutgoingRow], bytes_max: int) -> list[OutgoingRow]:

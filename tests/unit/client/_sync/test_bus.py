@@ -67,6 +67,25 @@ def test_many_threads_can_send_at_once_and_lose_nothing(broker: FakeBroker) -> N
         assert [number for source, number in stored if source == worker] == list(range(500))
 
 
+def test_ready_knows_of_messages_that_the_window_has_not_counted(broker: FakeBroker) -> None:
+    """Between two turns of the client's thread up to 128 messages join a batch before they are counted."""
+    with causeway.sync.connect(broker.url, name="shop", window_messages=2000) as bus:
+        engine = bus._engine
+        bus.send("orders", b"first")
+        with engine.lock:
+            engine.waking = True  # the thread takes no turn meanwhile
+        for _ in range(1530):
+            bus.send_nowait("orders", b"x")
+        assert engine.session.room() >= 500 > 2000 - engine.session.unresolved
+        with pytest.raises(DeadlineExceeded, match="window"):
+            bus.ready(0.05)
+        with engine.lock:
+            engine.waking = False
+            engine.wake()
+        bus.ready(5)
+        bus.flush(5)
+
+
 def test_request_transaction_and_browse_work_without_a_loop(broker: FakeBroker) -> None:
     with causeway.sync.connect(broker.url, name="shop") as shop, causeway.sync.connect(broker.url, name="sums") as sums:
 

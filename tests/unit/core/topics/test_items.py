@@ -624,7 +624,7 @@ def test_item_says_what_it_does() -> None:
     retained(room)
     room.register()
     counted = room.topics.statistics()
-    assert counted == {"items": 1, "subscriptions": 1, "retained": 1, "forwarded": 1, "unwanted": 0}
+    assert counted == {"items": 1, "subscriptions": 1, "retained": 1, "published": 1, "forwarded": 1, "unwanted": 0}
 
 
 def test_acceptance_of_something_else_is_ignored() -> None:
