@@ -270,7 +270,6 @@ def doubtful_lives(rows: Iterable[Row]) -> tuple[set[str], set[tuple[str, int]]]
     by_life: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         by_life.setdefault(life(row), []).append(row)
-    gone = {row["source"] for row in rows if row["step"] == Step.BROKER_FAILED}
     writers = {writer for writer, _ in by_life}
     domains = {row["domain"] for row in rows if row["step"] == Step.BROKER_FAILED and row["source"] not in writers}
     holed: set[tuple[str, int]] = set()
@@ -278,8 +277,7 @@ def doubtful_lives(rows: Iterable[Row]) -> tuple[set[str], set[tuple[str, int]]]
         broker = any(row["role"] == "broker" for row in mine)
         whole = sorted(row["sequence"] for row in mine) == list(range(1, len(mine) + 1))
         hole = not whole or any(row["step"] == Step.GAP for row in mine)
-        later = any(other == writer and follows > number for other, follows in by_life)
-        cut = broker and not any(row["step"] == Step.ENDED for row in mine) and (later or writer in gone)
+        cut = broker and not any(row["step"] == Step.ENDED for row in mine)
         if hole:
             holed.add((writer, number))
         if broker and (hole or cut):

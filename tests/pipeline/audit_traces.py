@@ -112,6 +112,11 @@ class Teller:
             if ids["causal"] and step == Step.SENT:
                 self._sent.append(ids)
 
+    def close(self) -> None:
+        """Everybody ends in order."""
+        for writer, life in self._lives.items():
+            self._write(writer, life, broker="-b" in writer, step=Step.ENDED)
+
     def _ids(
         self, writer: str, life: int, step: Step, chosen: tuple[int, int, int], *, broker: bool
     ) -> dict[str, Any] | None:
@@ -161,10 +166,12 @@ class Teller:
         self.rows.append(told | {"domain": self.name, "step": int(values["step"])})
 
 
-def trace_of(name: str, told: Iterable[Action]) -> list[dict[str, Any]]:
+def trace_of(name: str, told: Iterable[Action], *, closed: bool = False) -> list[dict[str, Any]]:
     teller = Teller(name)
     for action in told:
         teller.tell(action)
+    if closed:
+        teller.close()
     return teller.rows
 
 

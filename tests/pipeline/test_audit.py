@@ -97,7 +97,7 @@ def random_lake(seed: int, traces: int) -> list[dict[str, Any]]:
         bounds = ((0, 3), (0, len(STEPS) - 1), (0, 10), (1, 5), (0, 2), (0, 2), (0, 15))
         lucky = number % 2  # half of them restart nobody and lose nothing
         told = [tuple(chance.randint(*bound) for bound in bounds) for _ in range(chance.randint(5, 50))]
-        rows += trace_of(f"t{number}", [(*one[:6], max(one[6], 4 * lucky)) for one in told])  # type: ignore[misc]
+        rows += trace_of(f"t{number}", [(*one[:6], max(one[6], 6 * lucky)) for one in told], closed=bool(lucky))  # type: ignore[misc]
     for row in rows:
         row["at"] = chance.randint(0, 10**18)  # clocks prove nothing
     return rows
@@ -127,6 +127,7 @@ def test_batch_and_stream_agree_with_the_reference(spark: SparkSession, tmp_path
     domains, holed = doubtful_lives(rows)
     assert domains
     assert holed
+    assert {row["outcome"] for row in findings} == {"violated", "unknown"}
     for row in findings:
         lives = {(one["writer"], one["life"]) for one in row["evidence"]}
         doubted = bool(lives & holed) or (row["guarantee"] != "causal order" and row["domains"][0] in domains)

@@ -1,10 +1,9 @@
 """Which records are missing, and what they put in doubt.
 
 Each writer counts its records without gaps and closes its life with ENDED. So three things are seen: a gap in the
-count (records dropped, segments deleted), a broker that came back or was missed by its landmark without having closed
-its life (its last seconds may be gone), and rows that are there twice. A finding that such records might explain
-otherwise is `unknown`: those of any broker of the domains in which it happened, and gaps of applications that the
-finding names.
+count (records dropped, segments deleted), a broker that has not closed its life (it was killed, or goes on: its last
+seconds are not there), and rows that are there twice. A finding that such records might explain otherwise is `unknown`:
+those of any broker of the domains in which it happened, and gaps of applications that the finding names.
 
 Owns: this judgement. Must not know: the rules.
 """
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from causeway.pipeline.audit.words import UNKNOWN, VIOLATED
@@ -60,28 +59,17 @@ def missed(events: DataFrame) -> DataFrame:
 
 def doubtful(lives: DataFrame, gone: DataFrame) -> DataFrame:
     """Lives some of whose records may be missing: `writer`, `life`, `broker`, `domains`, `doubt`."""
-    latest = F.max("life").over(Window.partitionBy("writer"))
-    whole = (
-        (F.col("low") == 1)
-        & (F.col("high") == F.col("records"))
-        & (F.col("total") * 2 == F.col("records") * (F.col("records") + 1))
-    )
-    left = F.col("life") < F.col("latest")
+    count = F.col("records")
+    whole = (F.col("low") == 1) & (F.col("high") == count) & (F.col("total") * 2 == count * (count + 1))
     doubt = (
-        F.when(F.col("gap") | (F.col("records") < F.col("high")), GAPS)
-        .when(F.col("records") > F.col("high"), TWICE)
+        F.when(F.col("gap") | (count < F.col("high")), GAPS)
+        .when(count > F.col("high"), TWICE)
         .when(~whole, GAPS)
-        .when(F.col("broker") & ~F.col("ended") & (left | F.col("gone").isNotNull()), CUT)
+        .when(F.col("broker") & ~F.col("ended"), CUT)
     )
     named = gone.groupBy("writer").agg(F.collect_set("domain").alias("gone"))
     columns = ("writer", "life", "broker", "domains", "doubt")
-    known = (
-        lives.withColumn("latest", latest)
-        .join(named, "writer", how="left")
-        .withColumn("doubt", doubt)
-        .where(F.col("doubt").isNotNull())
-        .select(*columns)
-    )
+    known = lives.withColumn("doubt", doubt).where(F.col("doubt").isNotNull()).select(*columns)
     # Killed before it wrote anything: only the landmark knows that it was there.
     silent = named.join(lives, "writer", how="left_anti").select(
         "writer",
