@@ -112,7 +112,7 @@ def write_rows(lake: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def test_batch_and_stream_agree_with_the_reference(spark: SparkSession, tmp_path: Path) -> None:
-    rows = random_lake(3, 80)
+    rows = random_lake(3, 40)
     chance = random.Random(4)
     chance.shuffle(rows)
     lake, checkpoint = tmp_path / "lake", tmp_path / "checkpoint"

@@ -148,7 +148,8 @@ class _Replay:
             self._take(entry, part)
 
     def _take(self, entry: int, part: TakenPart) -> None:
-        me, sender, mailbox = int(self._process[entry]), int(self._sender[entry]), int(self._r.mailbox[entry])
+        # Which life sent it: who keeps its state is called the same in all of them.
+        me, sender, mailbox = int(self._process[entry]), int(self._process[part.batch]), int(self._r.mailbox[entry])
         serial, vector = self._posted[part.batch]
         self._takers[part.batch] -= 1
         if not self._takers[part.batch]:
@@ -173,8 +174,8 @@ class _Replay:
 
     def _check(self, entry: int, part: TakenPart, number: int, serial: int, vector: Vector) -> None:
         """Hold messages that a mailbox shows against what it has shown; `number` is that of their first."""
-        sender, mailbox = int(self._sender[entry]), int(self._r.mailbox[entry])
-        seen = self._seen.setdefault((mailbox, sender, int(self._r.stream[entry])), IdSet())
+        sender, mailbox = int(self._process[part.batch]), int(self._r.mailbox[entry])
+        seen = self._seen.setdefault((mailbox, int(self._sender[entry]), int(self._r.stream[entry])), IdSet())
         reading = self._readings.get(mailbox)
         if reading is None:
             reading = self._readings[mailbox] = np.zeros(self._count, np.int64)
