@@ -107,7 +107,8 @@ class Upkeep:
         if roster.phase is not Phase.LEFT:
             roster.become_left(turn)
         parting = Leave(tuple(roster.tables.leaves.members()))
-        known = dict.fromkeys(peer.id for peer in roster.tables.everybody())
+        # Owners of groups that we are in may lie anywhere on the ring: they have links to us.
+        known = dict.fromkeys(peer.id for peer in (*roster.tables.everybody(), *roster.links.up()))
         for broker in (*known, *(joiner for joiner in roster.joining if joiner not in known)):
             roster.links.send(turn, broker, parting)
         roster.timers.set(PART, turn.now + roster.jittered(self._part_pause))
