@@ -314,12 +314,8 @@ class Kill:
     def worst(self, topics: Iterable[str]) -> float:
         return max((self.gaps[topic] for topic in topics), default=0.0)
 
-    def hold(self, critical_most: float, most: float = GAP_SECONDS, topics: Iterable[str] = TOPICS) -> None:
-        """Print the figures, and hold them against what is promised for these topics.
-
-        Sixteen brokers share few cores: what messages waited for before anybody died, and what our own process waited
-        for, is the machine's.
-        """
+    def show(self, topics: Iterable[str] = TOPICS) -> tuple[float, float]:
+        """Print the figures; the longest gaps of critical and of other topics."""
         kept = set(topics)
         critical, others = (self.worst(kept.intersection(some)) for some in (CRITICAL, ORDINARY))
         whole = f"; whole in {self.whole:.1f} s" if self.whole else ""
@@ -328,6 +324,15 @@ class Kill:
             f"{1000 * others:.0f} ms others{whole}; this process waited {1000 * self.stall:.0f} ms, "
             f"the machine was idle for {100 * self.idle:.0f} %"
         )
+        return critical, others
+
+    def hold(self, critical_most: float, most: float = GAP_SECONDS, topics: Iterable[str] = TOPICS) -> None:
+        """Print the figures, and hold them against what is promised for these topics.
+
+        Sixteen brokers share few cores: what messages waited for before anybody died, and what our own process waited
+        for, is the machine's.
+        """
+        critical, others = self.show(topics)
         waits = max(self.stall, self.calm - EVERY_SECONDS[CRITICAL[0]])
         factor = 1.0 if self.idle >= IDLE_MIN else BUSY_FACTOR
         assert critical <= factor * critical_most + waits
@@ -414,6 +419,7 @@ async def test_three_killed_with_all_copies_of_a_topic_and_a_domain_without_its_
     await traffic.all_arrived()
     await region.revive()
 
+    assert not traffic.refused
     before = await region.domain()
     spares = [agent["broker"] for agent in before["agents"] if not agent["seated"]]
     seated = [seat["holder"] for seat in before["seats"] if seat["holder"] != before["landmark"]]
@@ -424,8 +430,7 @@ async def test_three_killed_with_all_copies_of_a_topic_and_a_domain_without_its_
     print(f"{seen['blocked']}")
     assert f"{len(before['agents']) - len(most)} of {len(before['agents'])} copies reachable" in seen["blocked"]
     assert seen["seats"] == before["seats"]
-    majority.hold(GAP_SECONDS)
-    await traffic.all_arrived()
+    majority.show()  # six may have had all copies of a topic among them: it waits until they are back
     await region.revive()
     await region.eventually(lambda view: view["blocked"] is None and "load" in view, "no landmark again")
     await traffic.run(1)
@@ -433,4 +438,3 @@ async def test_three_killed_with_all_copies_of_a_topic_and_a_domain_without_its_
     await traffic.close()
 
     assert not traffic.doubled()
-    assert not traffic.refused
