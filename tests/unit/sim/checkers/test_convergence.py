@@ -82,7 +82,7 @@ def test_convergence_names_a_group_that_is_not_whole(settled: SimRun, field: str
     assert "recoverable-0" in found
 
 
-def test_item_has_as_many_copies_as_its_owners_policy_names_if_these_are_more(settled: SimRun, monkeypatch: Any) -> None:
+def test_item_has_as_many_copies_as_its_owners_policy_names_if_more(settled: SimRun, monkeypatch: Any) -> None:
     owner = settled.cluster.brokers[1]
     everybody = [one.machine.me for one in settled.cluster.brokers]  # type: ignore[union-attr]
     item = item_of("weather")
