@@ -222,6 +222,10 @@ class Registry:
         traces = self.copied(turn.now, group.config, writes) if self.copied is not None else ()
         turn.effects.persists.append(Persist(writes, (), token, traces))
 
+    def disown(self, key: Key) -> None:
+        """We own a group anew: that writes of an earlier ownership are durable says nothing about ours."""
+        self._durable = {token: own for token, own in self._durable.items() if own[0] != key}
+
     def taken(self, turn: Turn, token: int) -> tuple[Key, int] | None:
         """What a durable token stood for: an own operation's end, or an answer to ourselves (then sent)."""
         reply = self._replies.pop(token, None)
