@@ -204,10 +204,8 @@ class Membership:
         r.learn(key, config)
         writes += r.save(group)
         if config.owner == r.me.id:
-            if owned is None:
-                r.disown(key)
-            r.persist_own(turn, group, writes, seq)
             self._replication.begin(turn, group)
+            r.persist_own(turn, group, writes, seq)
         else:
             r.persist(turn, writes, config.owner, Installed(key, config.epoch, seq))
             group.tenure = None
