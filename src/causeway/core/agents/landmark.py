@@ -21,7 +21,7 @@ from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import Placer
 from causeway.core.agents.proposals import Asker, proposal_fault
-from causeway.core.agents.seating import Seating
+from causeway.core.agents.seating import AgentSeating
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
@@ -69,7 +69,7 @@ class Landmark:
         self._groups = groups
         self._links = links
         self._tracer = AgentTracer(config.name, domain)
-        self.seating = Seating(domain, links, self._tracer)
+        self.seating = AgentSeating(domain, links, self._tracer)
         self.holdings = HoldingsKnown()
         self.bottlenecks = BottlenecksKnown()
         self.placer = Placer(config.rates_every)

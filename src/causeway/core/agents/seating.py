@@ -18,7 +18,7 @@ from causeway.trace import Step
 from causeway.types import BrokerId, Duration, Instant
 
 
-class Seating:
+class AgentSeating:
     """One domain, while we are its landmark."""
 
     def __init__(self, domain: str, links: Links, tracer: AgentTracer) -> None:
