@@ -83,6 +83,7 @@ STEPS: Final = tuple(
         Step.RECEIVED,
         Step.COPIED,
         Step.TAKEN,
+        Step.PREPARED,
     )
 )
 """Steps that decide something about a single stream of messages."""
@@ -123,7 +124,7 @@ class Judgement(NamedTuple):
     reason: str = ""
     """What is wrong with them; empty for a count."""
     domains: tuple[str, ...] = ()
-    """Where it happened: records that are missing there put it in doubt."""
+    """Where it happened: records that are missing there put it in doubt. None if they cannot."""
     evidence: tuple[Evidence, ...] = ()
 
 
