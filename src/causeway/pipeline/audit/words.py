@@ -39,6 +39,10 @@ EVIDENCE_MAX: Final = 16
 """Events shown with one finding."""
 
 
+STREAM: Final = ("source", "incarnation", "dest", "stream")
+"""Columns that name a stream of messages; with an id they name a message."""
+
+
 class AuditRow(NamedTuple):
     """What the audit reads of one event. `causeway.lake.schema` says what each of it means."""
 
