@@ -42,7 +42,7 @@ def test_sweep_of_an_experiment_finds_what_this_process_finds(
 
 
 def test_sweep_goes_on_where_it_was(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = gemom.TrialPlan(instances=2, correlations=(0.9,), failing=2, uses=(0.5,))
+    plan = gemom.TrialPlan(instances=2, correlations=(0.9,), failing=2, uses=(0.5,), bursts=(1, 2))
     monkeypatch.setattr(gemom, "FULL", plan)
     first = Keeping(Executors(spark), tmp_path)
     found = gemom.evaluate(Extent(spread=first))

@@ -77,7 +77,7 @@ def test_cases_of_other_fields_or_functions_have_other_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "measure", [aaa.measure, gemom.measure, internet.measure_either, pbm.measure, qpidr.measure_either]
+    "measure", [aaa.measure, gemom.measure_either, internet.measure_either, pbm.measure, qpidr.measure_either]
 )
 def test_what_experiments_find_can_be_kept(measure: Callable[[Any], Any]) -> None:
     msgspec.json.Decoder(get_type_hints(measure)["return"])
