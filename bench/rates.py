@@ -83,11 +83,12 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--lake", type=Path, help="Use this lake, or make it here if it is not there.")
+    parser.add_argument("--out", type=Path, help="Keep what the job writes here.")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         lake = given.lake or Path(folder) / "lake"
         made = None if lake.exists() else generate(lake, Path(folder) / "made", given)
-        where = ("--lake", str(lake), "--out", str(Path(folder) / "out"))
+        where = ("--lake", str(lake), "--out", str(given.out or Path(folder) / "out"))
         found = measure("rates", *where, "--master", given.master, "--driver-memory", given.driver_memory)
     cells = given.topics * given.seconds
     print(json.dumps({"topic_seconds": cells, "generated": made, "rates": found}, indent=1))
