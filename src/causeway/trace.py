@@ -8,6 +8,7 @@ anew writes the sender's ids.
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 import msgspec
 
@@ -78,6 +79,10 @@ class Step(enum.IntEnum):
     """Its life ended in order: nothing of it is missing behind this. Without it, its last seconds may be."""
 
 
+MEMBERS_APART: Final = "\n"
+"""Between names of members in one field: no name has it."""
+
+
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One step in the life of one batch, or of a part of it."""
 
@@ -104,7 +109,7 @@ class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seat: str = ""
     """In causal order: the seat that it is at or on its way to, or that handed it to the mailbox."""
     peer: str = ""
-    """The other side: the next broker, the reader, the owner of what was copied."""
+    """The other side: the next broker, the reader, the owner of what was copied, all members of what was stored."""
     epoch: int = 0
     copies: int = 0
     """Of what is stored: how many members of the epoch have confirmed it."""
