@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 NOBODY: Final = -1
-"""Stands for an owner or a mirror that is not there."""
+"""The broker of what is not placed, and the owner or mirror that is not there."""
 THRESHOLD_USUAL: Final = 50
 """Thousandths: a broker that is overloaded in one second of twenty, at peak, is one too many."""
 
