@@ -10,10 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.errors import LakeError
-from causeway.lake.sketch import merged, number_of, quantile
+from causeway.lake.sketch import number_of
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
 from causeway.pipeline.latency import PARTS
 from tests.pipeline.lakes import NOON, latency, telemetry, write_lake
+from tests.sketches import merged, quantile
 
 HOPS = ("stored", "delivered", "held", "acknowledged")
 

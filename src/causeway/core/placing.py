@@ -82,8 +82,3 @@ class PlannedItems(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def risk(self) -> int:
         """The largest, with all brokers up."""
         return max(self.risks, default=0)
-
-    @property
-    def risk_after(self) -> int:
-        """The largest after one failure."""
-        return max((max(row, default=0) for row in self.risks_after), default=0)
