@@ -5,14 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from causeway.errors import ConfigError, LakeError, PipelineError
 from causeway.lake.schema import KINDS
+from causeway.pipeline import quality
 from causeway.pipeline.faults import spark_errors, translate
 from causeway.pipeline.frame import read_lake
 from causeway.pipeline.quality import with_checked_rows
+from causeway.pipeline.session import environment_for, settings_for
 from tests.pipeline.lakes import NOON, day_of, telemetry, write_lake, write_segment
 
 
@@ -89,6 +92,27 @@ def test_what_an_executor_raised_is_said_in_one_line(spark: SparkSession) -> Non
 
     with pytest.raises(PipelineError, match="number 1 is odd"), spark_errors():
         spark.sparkContext.parallelize([1], 1).map(broken).collect()
+
+
+def test_folder_called_checkpoint_is_no_reason_to_give_it_up() -> None:
+    error = PySparkException("Mkdirs failed to create file:/data/out/checkpoint/offsets (Permission denied)")
+    assert "permissions" in str(translate(error))
+
+
+def test_segment_that_its_writer_deletes_meanwhile_is_not_missed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (segment,) = write_lake(tmp_path, "telemetry", [telemetry("a", NOON, 3)])
+    seen = [segment.with_name("broker-b9-1-000001.parquet"), segment]
+    monkeypatch.setattr(quality, "segments", lambda lake, kind: iter(seen))
+    assert quality.check_segments(str(tmp_path), "telemetry") == 1
+    assert quality.segment_sizes(str(tmp_path), "telemetry") == [segment.stat().st_size]
+
+
+def test_only_a_master_on_this_machine_is_bound_to_it() -> None:
+    assert environment_for("local[2]")["SPARK_LOCAL_IP"] == "127.0.0.1"
+    assert "SPARK_LOCAL_IP" not in environment_for("spark://head:7077")
+    assert "spark.sql.shuffle.partitions" not in settings_for("spark://head:7077")
 
 
 def test_failures_of_others_stay_what_they_are() -> None:

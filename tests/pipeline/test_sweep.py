@@ -48,6 +48,7 @@ def test_values_that_cannot_be_are_named(spark: SparkSession, tmp_path: Path) ->
         ({"workloads": "dancing"}, r"set workloads='dancing': must be of: .*express"),
         ({"base": "wild"}, "swarm, calm"),
         ({"seeds": "0"}, "set seeds"),
+        ({"seeds": "2.9"}, "set seeds"),
     ):
         with pytest.raises(ConfigError, match=complaint):
             job(spark, tmp_path, **options)

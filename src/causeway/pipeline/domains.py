@@ -19,7 +19,7 @@ from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import NEEDED, read_traffic, written_seats
 from causeway.errors import ConfigError, LakeError
 from causeway.figures import Curve, Figure
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, read_lake, write_table
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, read_lake, write_table
 from causeway.pipeline.grid import DAY, DaySeen, make_grid
 from causeway.pipeline.quality import with_checked_rows
 from causeway.trace import Step
@@ -39,7 +39,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     which = request.options.get("traffic", "all")
     if which not in TRAFFIC:
         raise ConfigError("set traffic", which, f"must be one of: {', '.join(TRAFFIC)}")
-    size_max = int(number_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX))
+    size_max = count_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX)
     tick("reading", 0, 100)
     received = received_of(read_lake(spark, request.lake, "events"))
     seconds = seconds_recorded(received)

@@ -59,6 +59,8 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[str, ...] = ()
     """Parquet tables and files under `out`."""
     figures: tuple[Figure, ...] = ()
+    holds: bool = True
+    """False: what the job was asked to judge did not hold."""
 
 
 Run = Callable[["SparkSession", JobRequest, Tick], JobResult]
@@ -218,6 +220,14 @@ def number_option(request: JobRequest, name: str, usual: float, least: float, mo
     if not least <= value <= most:
         raise ConfigError(f"set {name}", text, f"must be a number in {least:g}..{most:g}")
     return value
+
+
+def count_option(request: JobRequest, name: str, usual: int, least: int, most: int) -> int:
+    """An option that is a whole number in these bounds."""
+    value = number_option(request, name, usual, least, most)
+    if value != int(value):
+        raise ConfigError(f"set {name}", request.options[name], f"must be a whole number in {least}..{most}")
+    return int(value)
 
 
 # Reading ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,15 @@ def segments(lake: str, kind: str) -> Iterator[Path]:
         yield from (Path(folder, name) for name in os.listdir(folder) if not name.startswith((".", "_")))
 
 
+def segment_sizes(lake: str, kind: str) -> list[int]:
+    """Bytes of every segment of one kind; of those that are gone when it is looked at, none."""
+    sizes = []
+    for segment in segments(lake, kind):
+        with suppress(FileNotFoundError):
+            sizes.append(segment.stat().st_size)
+    return sizes
+
+
 def check_segments(lake: str, kind: str) -> int:
     """How many segments there are; a LakeError if there is none, or one was cut short."""
     if kind not in KINDS:
@@ -37,8 +47,12 @@ def check_segments(lake: str, kind: str) -> int:
         raise ConfigError("lake", lake, "there is no such folder; give the one that brokers or the simulator write to")
     count = 0
     for segment in segments(lake, kind):
+        try:
+            whole = is_whole(segment)
+        except FileNotFoundError:
+            continue  # its writer has just made room
         count += 1
-        if not is_whole(segment):
+        if not whole:
             raise LakeError(str(segment), "is cut short or no Parquet file", "move it out of the lake and run again")
     if not count:
         kinds = sorted({path.name.removeprefix("kind=") for path in Path(lake).glob("day=*/domain=*/kind=*")})

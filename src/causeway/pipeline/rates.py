@@ -26,7 +26,7 @@ from pyspark.sql import functions as F
 from causeway.errors import ConfigError, LakeError
 from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, write_table
 from causeway.pipeline.grid import DAY, DaySeen, Grid, Periods, find_peaks, make_grid
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
@@ -50,8 +50,8 @@ PARTS_SCHEMA: Final = "size long, mean binary, squares binary"
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Rates, peaks, means and covariance of all items in a lake."""
     step = _steps(tick)
-    interval = int(number_option(request, "interval", INTERVAL_USUAL, 1, DAY))
-    period = int(number_option(request, "period", PERIOD_USUAL, 1, DAY))
+    interval = count_option(request, "interval", INTERVAL_USUAL, 1, DAY)
+    period = count_option(request, "period", PERIOD_USUAL, 1, DAY)
     quantile = number_option(request, "peak", PEAK_USUAL, 0, 1)
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")

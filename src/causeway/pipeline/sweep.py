@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_small_table
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, write_small_table
 from causeway.pipeline.spread import KeptCases, code_digest, spread
 from causeway.sim.faults import Options, options_calm, options_swarm
 from causeway.sim.soak import run_bounded
@@ -80,7 +80,11 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     rows = [runs[key] for key in keys]
     table = write_small_table(table_of(rows, list(grid)), request.out, "sweep")
     return JobResult(
-        job="sweep", summary=_summary(rows, grid, resumed), tables=(table,), figures=sweep_figures(rows, grid)
+        job="sweep",
+        summary=_summary(rows, grid, resumed),
+        tables=(table,),
+        figures=sweep_figures(rows, grid),
+        holds=all(row.verdict.ok for row in rows),
     )
 
 
@@ -125,7 +129,7 @@ def _value(name: str, text: str, kind: Any) -> Any:
 
 def list_cases(request: JobRequest, grid: Grid) -> list[SweepCase]:
     """Every combination of values with every seed."""
-    seeds = int(number_option(request, "seeds", SEEDS_USUAL, 1, RUNS_MAX))
+    seeds = count_option(request, "seeds", SEEDS_USUAL, 1, RUNS_MAX)
     base = request.options.get("base", BASES[0])
     if base not in BASES:
         raise ConfigError("set base", base, f"must be one of: {', '.join(BASES)}")

@@ -29,6 +29,9 @@ TOPIC_SUMMARY_COMPARED_MAX: Final = 4096
 REGISTRATIONS_PER_ITEM_MAX: Final = 200_000
 """Subscriptions that one item forwards to; one more is refused."""
 
+WITHDRAWN_PER_ITEM_MAX: Final = 1024
+"""Subscriptions that were withdrawn, as one item remembers them: so that what they said before does not count late."""
+
 FORWARDED_BYTES_PER_ITEM_MAX: Final = 4 * MIB
 """Bodies of one item on their way to subscriptions; above it the rest waits in the item's store."""
 

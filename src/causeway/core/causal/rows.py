@@ -14,7 +14,6 @@ import msgspec
 
 from causeway.core.causal.clock import Line, MatrixClock, Times
 from causeway.core.causal.entry import ApplicationRow, Entry, EntryRow
-from causeway.core.topics.rows import RegistrationRow, read_registrations
 from causeway.store.base import Row
 
 META: Final = b"m"
@@ -74,7 +73,6 @@ class SeatRows:
     clocks: dict[str, MatrixClock] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     applications: list[ApplicationRow] = field(default_factory=list)
-    registrations: list[tuple[str, RegistrationRow]] = field(default_factory=list)
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[T], row: Row) -> T | None:
@@ -106,5 +104,4 @@ def read(rows: Iterable[Row]) -> SeatRows:
     for domain, time in times.items():
         found.clocks[domain] = MatrixClock.restored(number, lines.get(domain, ()), time)
     found.entries.sort(key=lambda entry: entry.number)
-    found.registrations = read_registrations(rows)
     return found

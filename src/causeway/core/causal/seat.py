@@ -86,7 +86,7 @@ class Seat:
             self.number, self.following, self._version = found.meta.number, found.meta.following, found.meta.version
         self.clocks = found.clocks
         self.senders.restore(found.applications)
-        self.subscribers.restore(found.registrations)
+        self.subscribers.restore(stored)
         for entry in found.entries:
             entry.safe = True
             self._remember(entry)

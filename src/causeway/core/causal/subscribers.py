@@ -5,14 +5,15 @@ Owns: the registrations and their rows. Must not know: clocks, what is on its wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from causeway.core.causal.rows import encode
 from causeway.core.messages import Register, Registered
 from causeway.core.topics.item import Registration
-from causeway.core.topics.rows import RegistrationRow, registration_key
+from causeway.core.topics.rows import RegistrationRow, read_registrations, registration_key
+from causeway.core.topics.withdrawn import Withdrawn
 from causeway.errors import Code
-from causeway.store.base import Delete, Put, Write
+from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex
 from causeway.topics.limits import REGISTRATIONS_PER_ITEM_MAX
 from causeway.types import Key
@@ -25,11 +26,13 @@ class Subscribers:
         self._seat = seat
         self._group = group
         self.all: dict[str, Registration] = {}
+        self._withdrawn = Withdrawn(group)
         self._index = TopicIndex()
 
-    def restore(self, rows: Iterable[tuple[str, RegistrationRow]]) -> None:
+    def restore(self, rows: Sequence[Row]) -> None:
         """As they were when these were written."""
-        for mailbox, row in rows:
+        self._withdrawn.restore(rows)
+        for mailbox, row in read_registrations(rows):
             self._add(Registration(mailbox, row.version, row.interest, row.since, greeted=True))
 
     def wanting(self, topic: str) -> tuple[str, ...]:
@@ -46,7 +49,9 @@ class Subscribers:
         if known is not None and known.version > head.version:
             return [], answer
         if head.interest is None:
-            return self.remove(head.mailbox), answer
+            return [*self._withdrawn.note(head.mailbox, head.version, position), *self.remove(head.mailbox)], answer
+        if self._withdrawn.is_late(head.mailbox, head.version):
+            return [], answer
         if known is not None and known.version == head.version:
             return [], answer
         if known is None and len(self.all) >= REGISTRATIONS_PER_ITEM_MAX:
@@ -54,7 +59,8 @@ class Subscribers:
             return [], Registered(head.item, head.mailbox, head.version, 0, "", Code.OVERLOADED, detail)
         self._add(Registration(head.mailbox, head.version, head.interest, number, greeted=True))
         row = RegistrationRow(head.version, head.interest, number, True)
-        return [Put(self._group, registration_key(head.mailbox), position, encode(row))], answer
+        begun = Put(self._group, registration_key(head.mailbox), position, encode(row))
+        return [begun, *self._withdrawn.forget(head.mailbox)], answer
 
     def remove(self, mailbox: str) -> list[Write]:
         """Nothing that is published goes there any more."""

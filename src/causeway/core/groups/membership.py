@@ -175,10 +175,11 @@ class Membership:
         group = r.groups.get(key)
         writes: list[Write] = []
         seq = FIRST_SEQ
-        if group is not None and group.config.born == config.born:
-            seq = group.position[1]
-        elif group is not None:
+        reborn = group is not None and group.config.born != config.born
+        if reborn:
             writes.append(Delete(key, b"", END))  # rows of an earlier life of the same name
+        elif group is not None:
+            seq = group.position[1]
         if r.me.id in config.incomplete:
             seq = base
         meta = Meta(config, mine.token)
@@ -187,8 +188,11 @@ class Membership:
             group = r.groups[key] = Group(key, meta, (config.epoch, seq))
         else:
             owned = group.tenure
-            group.previous = group.config
+            group.previous = None if reborn else group.config
             group.meta, group.position = meta, (config.epoch, seq)
+            if reborn and owned is not None:  # its end passed us by: nothing we answered for belongs to the next life
+                owned = group.tenure = None
+                turn.tell(OwnershipLost(key, config))
         group.attempt = None
         group.gone.clear()
         group.ballot_seen = 0
@@ -200,8 +204,8 @@ class Membership:
         r.learn(key, config)
         writes += r.save(group)
         if config.owner == r.me.id:
-            r.persist_own(turn, group, writes, seq)
             self._replication.begin(turn, group)
+            r.persist_own(turn, group, writes, seq)
         else:
             r.persist(turn, writes, config.owner, Installed(key, config.epoch, seq))
             group.tenure = None

@@ -69,7 +69,7 @@ class Registry:
         """Whoever knows what rows mean says what the trace should have of those that are on our storage."""
         self._token = 0
         self._replies: dict[int, Message] = {}
-        self._durable: dict[int, tuple[Key, int]] = {}
+        self._durable: dict[int, tuple[Key, int, int]] = {}
 
     # Groups ----------------------------------------------------------------------------------------------------
     def touch(self, key: Key) -> None:
@@ -217,13 +217,15 @@ class Registry:
 
     def persist_own(self, turn: Turn, group: Group, writes: Sequence[Write], end: int) -> None:
         """Write an operation of a group we own; `taken` tells when it is durable."""
+        assert group.tenure is not None
         token = self.new_token()
-        self._durable[token] = (group.key, end)
+        self._durable[token] = (group.key, end, group.tenure.lineage)
         traces = self.copied(turn.now, group.config, writes) if self.copied is not None else ()
         turn.effects.persists.append(Persist(writes, (), token, traces))
 
-    def taken(self, turn: Turn, token: int) -> tuple[Key, int] | None:
-        """What a durable token stood for: an own operation's end, or an answer to ourselves (then sent)."""
+    def taken(self, turn: Turn, token: int) -> tuple[Key, int, int] | None:
+        """What a durable token stood for: the end of an own operation and the lineage of our tenure then, or an answer
+        to ourselves (then sent)."""
         reply = self._replies.pop(token, None)
         if reply is not None:
             turn.tell(PeerMessage(self.me, reply, b""))

@@ -142,11 +142,12 @@ class Replication:
         head = Replicate(group.key, group.config.epoch, member.token, operation.seq, span)
         self._r.send(turn, to, head, operation.body)
 
-    def on_persisted(self, turn: Turn, key: Key, end: int) -> None:
-        """Our own storage has an operation."""
+    def on_persisted(self, turn: Turn, key: Key, end: int, lineage: int) -> None:
+        """Our own storage has an operation; one of an earlier ownership says nothing about ours."""
         group = self._r.groups.get(key)
-        if group is not None and group.tenure is not None and end > group.tenure.local:
-            group.tenure.local = end
+        tenure = group.tenure if group is not None else None
+        if group is not None and tenure is not None and tenure.lineage == lineage and end > tenure.local:
+            tenure.local = end
             self.advance(turn, group)
 
     def on_installed(self, turn: Turn, peer: Peer, head: Installed) -> None:

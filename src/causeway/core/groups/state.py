@@ -67,7 +67,7 @@ class Tenure:
 
     base: int
     lineage: int
-    """Stays the same while we go on as owner from epoch to epoch: loads of an earlier ownership are void."""
+    """Stays the same while we go on as owner from epoch to epoch: loads and writes of an earlier ownership are void."""
     take: int = 0
     """Attempts to load what a former owner left."""
     taken: tuple[list[Row], bytes | None] | None = None

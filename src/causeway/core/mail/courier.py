@@ -144,7 +144,8 @@ class MailCourier:
             sender = head.sender
             if sender is not None and self._links.peer(sender.id) is None and peer_fault(sender) is None:
                 self._links.learn(sender)
-            if sender is not None and head.hops and isinstance(head.head, Deposit):
+            # Our own may come round to us: it was under way when the mailbox became ours.
+            if sender is not None and sender.id != self._links.me.id and head.hops and isinstance(head.head, Deposit):
                 self.teach(turn, sender.id, head.key)
             if not self._local.arrived(turn, head.key, head.head, body):
                 self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))

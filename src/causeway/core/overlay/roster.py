@@ -287,6 +287,7 @@ class Roster:
         """A broker is gone: no route leads over it from now on, and the gap is closed. A failed one is missed."""
         broker = peer.id
         self._forget_joining(broker)
+        self._unmeasured.pop(broker, None)  # who leaves is still up for a while, and would be taken in again
         if broker in self.tables:
             leaf, slot = self.tables.remove(broker)
             if failed:

@@ -11,6 +11,7 @@ from causeway.core.mail.box import Box
 from causeway.core.mail.matching import selector_of
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.messages import Interest
+from causeway.core.topics.withdrawn import Withdrawn
 from causeway.limits import ITEM_OVERHEAD_BYTES
 from causeway.selectors import Selector
 from causeway.topics import TopicIndex, is_temporary
@@ -88,11 +89,13 @@ class Item:
         "retained",
         "retained_bytes",
         "ungreeted",
+        "withdrawn",
     )
 
     def __init__(self, box: Box) -> None:
         self.box = box
         self.registrations: dict[str, Registration] = {}
+        self.withdrawn = Withdrawn(box.mailbox.key)
         self.index = TopicIndex()
         """Patterns to names of subscriptions."""
         self.retained: dict[str, StoredBatch] = {}

@@ -69,6 +69,7 @@ class Items:
             registration = Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted)
             registration.safe = True
             item.register(registration)
+        item.withdrawn.restore(rows)
         for batch in read_retained(item.name, rows):
             item.retain(batch)
         self._leases.begin(turn, item)
@@ -87,9 +88,12 @@ class Items:
         item = self.all[group]
         known = item.registrations.get(head.mailbox)
         if head.interest is None:
-            if known is not None and known.version <= head.version:  # else it has begun again since
-                self.withdraw(turn, item, head.mailbox)
+            if known is None or known.version <= head.version:  # else it has begun again since
+                noted = item.withdrawn.note(head.mailbox, head.version, self._groups.position(group))
+                self.withdraw(turn, item, head.mailbox, noted)
             item.box.after(turn, lambda turn: self._answer(turn, head, 0))
+            return
+        if item.withdrawn.is_late(head.mailbox, head.version):
             return
         if known is not None and known.version >= head.version:
             if known.version == head.version:
@@ -116,17 +120,20 @@ class Items:
             span = 1 if fresh.greeted else GREETING_MAX
         item.register(fresh)
         self._leases.changed(turn, item, head.interest.pattern)
-        self._office.append_own(
-            turn, item.box, [self._row(item, fresh)], span, lambda turn: self._begun(turn, item, fresh, head)
-        )
+        rows = [self._row(item, fresh), *item.withdrawn.forget(head.mailbox)]
+        self._office.append_own(turn, item.box, rows, span, lambda turn: self._begun(turn, item, fresh, head))
         self._office.touch(group)
 
-    def withdraw(self, turn: Turn, item: Item, mailbox: str) -> None:
-        """A subscription has ended (we may write)."""
+    def withdraw(self, turn: Turn, item: Item, mailbox: str, noted: Sequence[Write] = ()) -> None:
+        """A subscription has ended, and this is noted of it (we may write)."""
         registration = item.remove(mailbox)
+        rows = [*noted]
+        if registration is not None:
+            rows.append(Delete(item.box.mailbox.key, registration_key(mailbox)))
+        if rows:
+            self._write(turn, item, rows, None)
         if registration is not None:
             self._outbox.forget_forwards(turn, item.name, mailbox)
-            self._write(turn, item, [Delete(item.box.mailbox.key, registration_key(mailbox))], None)
             self._leases.changed(turn, item, registration.interest.pattern)
             self._office.touch(item.box.mailbox.key)
 

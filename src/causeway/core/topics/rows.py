@@ -24,6 +24,7 @@ from causeway.types import VOLATILE_FROM
 REGISTRATION: Final = b"i"
 RETAINED: Final = b"r"
 SUBSCRIPTION: Final = b"w"
+WITHDRAWN: Final = b"f"
 
 
 class RegistrationRow(msgspec.Struct, frozen=True, array_like=True):
@@ -55,11 +56,17 @@ encode = msgspec.msgpack.encode
 _registration = msgspec.msgpack.Decoder(RegistrationRow).decode
 _subscription = msgspec.msgpack.Decoder(SubscriptionRow).decode
 _retained = msgspec.msgpack.Decoder(StoredBatch).decode
+_version = msgspec.msgpack.Decoder(int).decode
 
 
 def registration_key(mailbox: str) -> bytes:
     """Key of a subscription's row at an item."""
     return REGISTRATION + mailbox.encode()
+
+
+def withdrawn_key(mailbox: str) -> bytes:
+    """Key of the version in which a subscription was withdrawn from an item."""
+    return WITHDRAWN + mailbox.encode()
 
 
 def retained_key(topic: str) -> bytes:
@@ -81,6 +88,21 @@ def read_registrations(rows: Iterable[Row]) -> list[tuple[str, RegistrationRow]]
         if sound and name_fault("mailbox", name) is None and interest_fault(value.interest) is None:
             found.append((name, value))
     return found
+
+
+def read_withdrawn(rows: Iterable[Row]) -> list[tuple[str, int]]:
+    """Subscriptions that an item was told to forget, in that order, and in which versions."""
+    found: list[tuple[int, str, int]] = []
+    for row in rows:
+        if row.key[:1] != WITHDRAWN:
+            continue
+        try:
+            name, version = row.key[1:].decode(), _version(row.value)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+        if 0 <= version <= ID_MAX and name_fault("mailbox", name) is None:
+            found.append((row.seq, name, version))
+    return [(name, version) for _, name, version in sorted(found)]
 
 
 def _is_of(item: str, published: Published) -> bool:

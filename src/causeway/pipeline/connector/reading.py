@@ -155,10 +155,11 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         positions = self._known(start)
         self._settle(positions)
         ends = self._ends() if self._target is None else self._target
-        ends = {mailbox: _later(positions[mailbox], end) for mailbox, end in ends.items()}
+        # What the query did not read before begins with the next micro-batch: where, is written down with this one.
+        ends = {mailbox: _later(positions[mailbox], ends[mailbox]) for mailbox in from_offset(start)}
         if isinstance(limit, ReadMaxRows):
             ends = self._limited(positions, ends, limit.max_rows)
-        return as_offset(ends)
+        return as_offset({**positions, **ends})
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """For the query's progress."""
@@ -168,12 +169,12 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """A micro-batch, divided; of one that is read again, as it was."""
         self._open()
-        positions, ends = self._known(start), from_offset(end)
+        positions, ends, begun = self._known(start), from_offset(end), from_offset(start)
         options = self._options
         return [
             SlicePartition(value)
             for mailbox, stop in ends.items()
-            if mailbox in positions
+            if mailbox in begun
             for value in divide(
                 self._places[mailbox],
                 positions[mailbox],

@@ -13,6 +13,7 @@ from causeway.core.node import Node
 from causeway.names import agents_name, is_agents
 from causeway.sim.cluster import Broker, Cluster
 from causeway.sim.faults import Options
+from causeway.topics import is_ordinary_item
 from causeway.types import BrokerId, Key, key_of
 
 RING = 1 << 128
@@ -117,11 +118,8 @@ class Convergence:
         return sum(self._statistics(broker)["topics"]["subscriptions"] for broker in self.cluster.members())
 
     def _whole(self, name: str, group: dict[str, Any], epochs: dict[str, int], brokers: int) -> str | None:
-        wanted = min(self.options.root_copies if name == ROOT_NAME else self.options.copies, brokers)
+        wanted = self._wanted(name, group["owner"], brokers)
         epoch = group["epoch"]
-        if is_agents(name):  # all agents of a domain, and of small ones others as well
-            seated = sum(name == agents_name(d) for b in self.cluster.members() for d in self.cluster.seating[b.name])
-            wanted = max(wanted, min(seated, VOTERS_MAX))
         if len(group["members"]) != wanted:
             return f"group {name} has members {group['members']} in epoch {epoch}, wanted {wanted}"
         if group["incomplete"]:
@@ -136,6 +134,18 @@ class Convergence:
         if not own["serving"]:
             return f"group {name} is not served by its owner {owner.name}"
         return None
+
+    def _wanted(self, name: str, owner: str, brokers: int) -> int:
+        """How many copies a group should have."""
+        wanted = min(self.options.root_copies if name == ROOT_NAME else self.options.copies, brokers)
+        if is_agents(name):  # all agents of a domain, and of small ones others as well
+            seated = sum(name == agents_name(d) for b in self.cluster.members() for d in self.cluster.seating[b.name])
+            return max(wanted, min(seated, VOTERS_MAX))
+        if is_ordinary_item(name):  # an item that a policy places has its mirror, also where one copy was asked for
+            machine = next((b.machine for b in self.cluster.members() if b.name == owner), None)
+            placed = machine._agents.wanted(name) if isinstance(machine, Node) else None
+            return max(wanted, len(placed or ()))
+        return wanted
 
     def _ring(self) -> str | None:
         brokers = self.cluster.members()

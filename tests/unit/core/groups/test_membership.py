@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
-from causeway.core.events import OwnershipLost
+from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed
 from causeway.core.groups.registry import ROOT
 from causeway.core.messages import (
     Accept,
     Chosen,
     Config,
+    Copied,
     Inquire,
     Installed,
     Member,
@@ -106,6 +107,42 @@ def test_rows_of_an_earlier_life_of_the_name_are_deleted() -> None:
     bench.durable()
     assert bench.rows() == {}
     assert bench.said(Installed, to=B, epoch=2048, seq=1)
+
+
+def test_owner_that_slept_through_the_end_of_its_group_owns_the_next_life_with_nothing_of_the_last_one() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B))
+    bench.append(put(b"x", b"old"))
+    bench.forget()
+    reborn = config(A, B, epoch=2048, born=2048)
+    bench.feed(B, Chosen(KEY, reborn))
+    assert bench.told(OwnershipLost) == [OwnershipLost(KEY, reborn)]
+    assert not bench.groups.owned(KEY)
+    bench.settle()
+    bench.feed(B, Installed(KEY, 2048, 1))
+    assert bench.told(OwnershipResumed) == bench.told(Committed) == []
+    assert [(event.config, event.rows) for event in bench.told(OwnershipGained)] == [(reborn, [])]
+    assert bench.rows() == {}
+    assert bench.groups.position(KEY) == 1
+
+
+def test_write_of_an_earlier_ownership_that_becomes_durable_says_nothing_about_ours() -> None:
+    bench = Bench(A)
+    bench.own(config(A, B))
+    for number in range(5):
+        bench.append(put(b"x", b"%d" % number))
+    late, bench.writing = bench.writing, []
+    bench.feed(B, Chosen(KEY, config(A, B, epoch=2048, born=2048)))
+    bench.settle()
+    bench.feed(B, Installed(KEY, 2048, 1))
+    ours = bench.append(put(b"y", b"new"))
+    bench.feed(B, Copied(KEY, 2048, 2))
+    written, bench.writing = bench.writing, late
+    bench.durable()
+    assert bench.told(Committed) == []
+    bench.writing = written
+    bench.durable()
+    assert bench.told(Committed) == [Committed(KEY, ours)]
 
 
 def test_deposed_owner_stops_and_says_so() -> None:

@@ -12,7 +12,7 @@ from causeway.core.events import PeerMessage
 from causeway.core.groups import membership
 from causeway.core.groups import registry as registry_module
 from causeway.core.groups.registry import ROOT, Registry
-from causeway.core.groups.state import Group, Meta
+from causeway.core.groups.state import Group, Meta, Tenure
 from causeway.core.machine import Turn
 from causeway.core.messages import Chosen, Config, Copied, Inquire, Installed, NotMember, Prepare, Promised
 from causeway.limits import GROUPS_LEARNED_MAX
@@ -161,10 +161,11 @@ def test_answer_to_ourselves_comes_once_and_only_when_its_write_is_durable() -> 
 
 
 def test_own_operation_is_reported_by_its_end_once() -> None:
-    r, turn = registry(), Turn(1)
-    r.persist_own(turn, group(A), [put(b"b1", b"x")], 5)
+    r, turn, ours = registry(), Turn(1), group(A)
+    ours.tenure = Tenure(1, lineage=3)
+    r.persist_own(turn, ours, [put(b"b1", b"x")], 5)
     (persist,) = turn.effects.persists
-    assert r.taken(turn, persist.token) == (KEY, 5)
+    assert r.taken(turn, persist.token) == (KEY, 5, 3)
     assert r.taken(turn, persist.token) is None
 
 

@@ -119,6 +119,13 @@ def test_owner_tells_who_sends_by_detours_where_it_is_and_not_with_every_batch(s
     assert stage.links.take() == []
 
 
+def test_batch_of_ours_that_comes_round_to_us_as_the_new_owner_is_taken_and_teaches_nobody(stage: Stage) -> None:
+    stage.groups.own(NAME)
+    stage.courier.on_routed(at(), THIRD, Routed(KEY, NAME, 2, OURS, ME), b"")
+    assert stage.here.arrivals == [OURS]
+    assert stage.links.take() == []
+
+
 def test_clogging_is_the_desks_to_know(stage: Stage) -> None:
     assert stage.courier.clogged(66)
     assert not stage.courier.clogged(2)

@@ -178,8 +178,9 @@ def test_membership_changes_are_told() -> None:
     assert all(broker.membership_changes > before[broker.peer.name] for broker in world.alive())
 
 
-def test_broker_that_leaves_is_not_missed() -> None:
-    world = settled(20, 7)
+@pytest.mark.parametrize("seed", [2, 7, 9, 23])  # in some of them a round trip becomes known after the broker has left
+def test_broker_that_leaves_is_not_missed(seed: int) -> None:
+    world = settled(20, seed)
     leaver = world.brokers["broker-7"]
     leaver.turn(leaver.overlay.leave)
     assert not leaver.overlay.active

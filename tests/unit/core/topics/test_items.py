@@ -132,6 +132,28 @@ def test_withdrawal_of_what_is_not_known_is_answered() -> None:
     assert len(room.register(None, version=3)) == 1
 
 
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("taken_over", [True, False])
+def test_registration_that_comes_after_its_withdrawal_changes_nothing_and_the_next_one_counts(
+    known: bool, taken_over: bool
+) -> None:
+    room = owner()
+    if known:
+        room.register(version=1)
+    room.register(None, version=2)
+    if taken_over:
+        room.take_over(ITEM)
+    assert room.register(version=1) == []
+    room.publish(1)
+    assert room.sent(Deposit) == []
+    assert room.kept(ITEM, b"i") == []
+    room.pass_time(SECONDS)
+    (begun,) = room.register(version=3)
+    room.publish(2)
+    assert [head.first > begun.number for head in room.sent(Deposit)] == [True]
+    assert room.kept(ITEM, b"f") == []
+
+
 def test_one_subscription_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("causeway.core.topics.items.REGISTRATIONS_PER_ITEM_MAX", 1)
     room = owner()
@@ -383,7 +405,7 @@ def test_late_word_of_an_earlier_mailbox_does_not_end_the_subscription_that_bega
     room.publish(1)
     (head,) = room.sent(Deposit)
     room.register(None, version=2)
-    room.register(version=1)
+    room.register(version=3)
     room.broker(gone(head))
     room.commit()
     room.publish(2)

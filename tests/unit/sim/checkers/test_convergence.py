@@ -7,6 +7,7 @@ import pytest
 from causeway.sim.checkers.convergence import Convergence, closest, distance
 from causeway.sim.faults import options_calm
 from causeway.sim.run import SimRun
+from causeway.topics import item_of
 from causeway.types import SECOND, Key, key_of
 
 
@@ -79,6 +80,16 @@ def test_convergence_names_a_group_that_is_not_whole(settled: SimRun, field: str
     assert found is not None
     assert reason in found
     assert "recoverable-0" in found
+
+
+def test_item_has_as_many_copies_as_its_owners_policy_names_if_more(settled: SimRun, monkeypatch: Any) -> None:
+    owner = settled.cluster.brokers[1]
+    everybody = [one.machine.me for one in settled.cluster.brokers]  # type: ignore[union-attr]
+    item = item_of("weather")
+    for placed, wanted in ((None, 3), (everybody[:2], 3), (everybody, 4)):
+        monkeypatch.setattr(owner.machine._agents, "wanted", lambda name, placed=placed: placed)  # type: ignore[union-attr]
+        assert settled.convergence._wanted(item, owner.name, 4) == wanted
+        assert settled.convergence._wanted("recoverable-0", owner.name, 4) == 3
 
 
 def test_convergence_names_a_member_that_is_behind(settled: SimRun) -> None:
