@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from causeway.errors import ConfigError, LakeError
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
 from causeway.pipeline.generate_telemetry import TelemetryPlan, generate_telemetry
+from causeway.pipeline.measured_model import read_model
 from tests.pipeline.lakes import DAY, NOON, telemetry, write_lake
 
 TOPICS = 9
@@ -48,8 +48,8 @@ def run(spark: SparkSession, lake: Path, out: Path, **options: Any) -> JobResult
 
 
 def described(out: Path) -> tuple[np.ndarray, np.ndarray]:
-    found = json.loads((out / "model.json").read_text())
-    return np.array(found["means"]), np.array(found["covariance"])
+    found = read_model(str(out))
+    return np.array(found.means), np.array(found.covariance)
 
 
 def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
