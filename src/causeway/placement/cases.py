@@ -3,7 +3,7 @@
 A state is the set of broken brokers. Stored are the policy with all brokers up and, for every state, the items that
 differ from it: those the broken brokers owned or mirrored. `version` is a hash of the load model, the brokers and the
 constraints: two agents with the same version mean the same numbers. Brokers that are switched off at low load
-(saving.py) are a state like any other; `add` takes such a policy.
+(`replan.fewest_brokers`) are a state like any other; `add` takes such a policy.
 
 Must not know: how cases are distributed.
 """
