@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,15 @@ MASTER = "local[2]"
 MEMORY = "2g"
 
 
-def generate(lake: Path, plan: dict[str, Any], master: str) -> dict[str, Any]:
-    """Make the lake."""
-    from causeway.pipeline.generate_telemetry import TelemetryPlan, generate_telemetry
-    from causeway.pipeline.session import open_session
-
-    session = open_session("generate", master=master, driver_memory=MEMORY)
-    began = time.monotonic()
-    generate_telemetry(session, str(lake), TelemetryPlan(**plan))
-    took = time.monotonic() - began
-    rows = session.read.parquet(str(lake)).count()
-    session.stop()
+def generate(lake: Path, out: Path, plan: dict[str, Any], flags: tuple[str, ...]) -> dict[str, Any]:
+    """Make the lake, with the real command."""
+    options = [part for name, value in plan.items() for part in ("--set", f"{name}={value}")]
+    made = run_watched(
+        *("generate", "--lake", str(lake), "--out", str(out), *flags),
+        *("--set", "events=0", "--set", "latency=no", *options),
+    )
     size = sum(path.stat().st_size for path in lake.rglob("*.parquet"))
-    return {"rows": rows, "mib": size // MIB, "seconds": round(took, 1)}
+    return {"mib": size // MIB, **made}
 
 
 def measure(
@@ -45,15 +40,17 @@ def measure(
     master: str = MASTER,
     memory: str = MEMORY,
     lake: Path | None = None,
+    seed: int = 0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Make the lake, if it is not there, and run the job on it; `more` is of a TelemetryPlan."""
+    """Make the lake, if it is not there, and run the job on it; `more` are options of the job `generate`."""
     with tempfile.TemporaryDirectory(prefix="causeway-bench-") as folder:
         where = lake or Path(folder) / "lake"
+        flags = ("--master", master, "--driver-memory", memory)
         plan = {"topics": topics, "items": items, "seconds": seconds, **more}
-        made = None if where.exists() else generate(where, plan, master)
+        made = None if where.exists() else generate(where, Path(folder) / "made", plan, (*flags, "--seed", str(seed)))
         places = ("--lake", str(where), "--out", str(Path(folder) / "out"))
-        found = run_watched("rates", *places, "--master", master, "--driver-memory", memory)
+        found = run_watched("rates", *places, *flags)
     return {"topic_seconds": topics * seconds, "generated": made, "rates": found}
 
 

@@ -58,9 +58,11 @@ def run_watched(*words: str) -> dict[str, Any]:
     watch = Watch(process.pid)
     answer, _ = process.communicate()
     took = {"seconds": round(time.monotonic() - began, 1), **watch.stop()}
-    if process.returncode:
+    # A job that judges fails when something did not hold, and answers all the same: faults may have been planted.
+    summary = json.loads(answer or "{}").get("summary")
+    if summary is None:
         raise SystemExit(f"the job failed: {answer}")
-    return {**took, "summary": json.loads(answer)["summary"]}
+    return {**took, "summary": summary}
 
 
 def spent(took: dict[str, Any]) -> str:

@@ -205,7 +205,8 @@ there are too low by a few per cent. Checked once against a warm-up of 30,000 me
 one domain of 28, against 6 n², 3 % of both. In larger networks nobody has waited so long; there such pairs are a
 smaller part of all.
 
-Intervals are 95 % over seeds (Student's t), for the exponent of a line through the logarithms."""
+Intervals are 95 % over seeds (Student's t), for the exponent of a line through the logarithms; *one more seed* is the
+wider interval in which the exponent of another seed lies."""
 
 
 def _unicast(means: Rows, fits: Rows) -> str:
@@ -232,6 +233,7 @@ def _unicast(means: Rows, fits: Rows) -> str:
             "metric": fit["metric"].replace("_", " "),
             "servers": f"{fit['from_seats']} to {fit['to_seats']}",
             "as a power": exponent(fit),
+            "one more seed": f"± {fit['another_seed']:.2f}" if fit["another_seed"] is not None else "",
             "R² of that": fit["power_r2"],
             "as a logarithm": logarithm(fit),
             "R² of it": fit["logarithm_r2"],
