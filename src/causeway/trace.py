@@ -1,8 +1,11 @@
-"""The one trace: a flat, versioned record of what happened to a batch.
+"""The one trace: a flat record of what happened to a batch.
 
-Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the data pipeline
-read only this. What a batch is called is what its sender called it, wherever it is: an item or a seat that numbers it
+Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the audit read only
+this. What a batch is called is what its sender called it, wherever it is: an item or a seat that numbers it
 anew writes the sender's ids.
+
+Segments of the lake outlive a release: numbers of steps and meanings of fields never change, and `lake/schema.py` has
+the version that is written into every row.
 """
 
 from __future__ import annotations
@@ -11,8 +14,6 @@ import enum
 from typing import Final
 
 import msgspec
-
-TRACE_VERSION = 2
 
 
 class Step(enum.IntEnum):
