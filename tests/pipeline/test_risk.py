@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from causeway.core.placing import PlannedItems
 from causeway.errors import ConfigError
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.placement.cases import build_cases
 from causeway.placement.instance import BrokerCapacity, Instance
 from causeway.placement.loads import Loads
@@ -34,8 +35,8 @@ def covariance() -> np.ndarray[Any, Any]:
 
 def run(spark: SparkSession, tmp_path: Path, **options: str) -> JobResult:
     (tmp_path / "rates").mkdir(exist_ok=True)
-    model = {"topics": ITEMS, "means": MEANS, "covariance": covariance().tolist()}
-    (tmp_path / "rates" / "model.json").write_text(json.dumps(model))
+    model = MeasuredModel(items=ITEMS, means=MEANS, covariance=covariance().tolist())
+    write_model(str(tmp_path / "rates"), model)
     request = JobRequest("", str(tmp_path / "out"), options={"rates": str(tmp_path / "rates"), **options})
     return run_job(spark, "risk", request, lambda stage, done, total: None)
 

@@ -19,6 +19,7 @@ from causeway.core.agents import choosing, rows
 from causeway.core.agents.bottlenecks import BottlenecksKnown
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
+from causeway.core.agents.news import is_news
 from causeway.core.agents.placer import Placer
 from causeway.core.agents.proposals import Asker, proposal_fault
 from causeway.core.agents.seating import AgentSeating
@@ -49,9 +50,6 @@ from causeway.errors import Code
 from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import SECOND, BrokerId, Duration, Instant, Key
-
-NOTABLE_PERCENT: Final = 10
-"""By so much a measured figure must have changed to be written down again."""
 
 HELD_WRITTEN_AFTER: Final[Duration] = SECOND
 """Groups that change within this time are written down together: every voter has them on its disk."""
@@ -355,5 +353,4 @@ def _differs(known: AgentCard, card: AgentCard) -> bool:
     """Whether what an agent says is news."""
     if msgspec.structs.replace(known, capacity=0, fitness=0) != msgspec.structs.replace(card, capacity=0, fitness=0):
         return True
-    pairs = ((known.capacity, card.capacity), (known.fitness, card.fitness))
-    return any(100 * abs(was - now) >= NOTABLE_PERCENT * max(was, now, 1) for was, now in pairs if was != now)
+    return is_news((known.capacity, card.capacity), (known.fitness, card.fitness))
