@@ -40,6 +40,7 @@ def measure(
     master: str = MASTER,
     memory: str = MEMORY,
     lake: Path | None = None,
+    out: Path | None = None,
     seed: int = 0,
     **more: Any,
 ) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def measure(
         flags = ("--master", master, "--driver-memory", memory)
         plan = {"topics": topics, "items": items, "seconds": seconds, **more}
         made = None if where.exists() else generate(where, Path(folder) / "made", plan, (*flags, "--seed", str(seed)))
-        places = ("--lake", str(where), "--out", str(Path(folder) / "out"))
+        places = ("--lake", str(where), "--out", str(out or Path(folder) / "out"))
         found = run_watched("rates", *places, *flags)
     return {"topic_seconds": topics * seconds, "generated": made, "rates": found}
 
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("--master", default=MASTER)
     parser.add_argument("--driver-memory", dest="memory", default=MEMORY)
     parser.add_argument("--lake", type=Path, help="Use this lake, or make it here if it is not there.")
+    parser.add_argument("--out", type=Path, help="Keep here what the job writes.")
     print(json.dumps(measure(**vars(parser.parse_args())), indent=1))
 
 

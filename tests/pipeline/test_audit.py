@@ -154,6 +154,7 @@ def test_what_one_life_says_against_itself_is_violated_before_it_has_ended(spark
     assert {(row["guarantee"], row["dest"], row["first"]): row["outcome"] for row in findings} == {
         ("once", "desk", 1): "violated",
         ("once", "desk", 2): "violated",
+        ("kept", "desk", 2): "unknown",  # others were handed out, and this one perhaps too
         ("in order", "desk", 3): "unknown",
         ("once", "item", 1): "unknown",
     }

@@ -140,7 +140,7 @@ def figures(periods: Periods) -> tuple[Figure, ...]:
     peak = np.logical_or.reduceat(periods.peak, starts)
     curves = (
         Curve("all items", tuple(times.tolist()), tuple(rates.tolist()), marked=False),
-        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False, style=1),
+        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False),
     )
     return (
         Figure(
