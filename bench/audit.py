@@ -88,12 +88,12 @@ def measure(folder: Path, events: int, faults: int, master: str) -> dict[str, An
     lake, out = folder / f"lake-{events}", folder / f"out-{events}"
     made = causeway(
         *("generate", "--lake", str(lake), "--out", str(folder / "made"), "--seed", "1", "--master", "local[2]"),
-        *("--set", f"events={events}", "--set", "applications=200", "--set", f"faults={faults}"),
+        *("--set", f"events={events}", "--set", "applications=200", "--set", f"faults={faults}", "--set", "topics=0"),
     )
     audited = causeway("audit", "--lake", str(lake), "--out", str(out), "--master", master)
     summary = audited.pop("summary")
     return {
-        "events": made["summary"]["events"],
+        "events": made["summary"]["events_rows"],
         "made_in_seconds": made["seconds"],
         "made_in_processor_seconds": made["processor_seconds"],
         **audited,

@@ -17,8 +17,7 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
 
-from causeway.pipeline.generate_telemetry import TelemetryPlan, generate_telemetry
-from causeway.pipeline.session import open_session
+from causeway.pipeline.generate.telemetry import TelemetryPlan
 
 MIB = 1024 * 1024
 
@@ -50,23 +49,21 @@ class Watch:
         return {f"{kind}_mib_max": size // MIB for kind, size in sorted(self.most.items())}
 
 
-def generate(lake: Path, plan: TelemetryPlan, master: str) -> dict[str, object]:
-    session = open_session("generate", master=master, driver_memory="2g")
-    began = time.monotonic()
-    generate_telemetry(session, str(lake), plan)
-    took = time.monotonic() - began
-    rows = session.read.parquet(str(lake)).count()
-    session.stop()
+def generate(lake: Path, out: Path, given: argparse.Namespace) -> dict[str, object]:
+    """Make the lake, with the real command."""
+    asked = {name: getattr(given, name) for name in ("topics", "items", "seconds", "rate")}
+    options = [part for name, value in asked.items() for part in ("--set", f"{name}={value}")]
+    command = ("generate", "--lake", str(lake), "--out", str(out), "--seed", str(given.seed), *options)
+    made = measure(*command, "--set", "events=0", "--set", "latency=no", "--master", given.master)
     size = sum(path.stat().st_size for path in lake.rglob("*.parquet"))
-    return {"rows": rows, "mib": size // MIB, "seconds": round(took, 1)}
+    return {"mib": size // MIB, **made}
 
 
-def measure(lake: Path, out: Path, master: str, memory: str) -> dict[str, object]:
-    command = [sys.executable, "-m", "causeway", "pipeline", "rates", "--lake", str(lake), "--out", str(out)]
+def measure(*words: str) -> dict[str, object]:
+    """Run a job in a process of its own; what it took."""
+    command = [sys.executable, "-m", "causeway", "pipeline", *words, "--json"]
     began = time.monotonic()
-    process = subprocess.Popen(
-        [*command, "--master", master, "--driver-memory", memory, "--json"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     watch = Watch(process.pid)
     answer, _ = process.communicate()
     took = time.monotonic() - began
@@ -87,13 +84,11 @@ def main() -> None:
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--lake", type=Path, help="Use this lake, or make it here if it is not there.")
     given = parser.parse_args()
-    plan = TelemetryPlan(
-        topics=given.topics, items=given.items, seconds=given.seconds, rate=given.rate, seed=given.seed
-    )
     with tempfile.TemporaryDirectory() as folder:
         lake = given.lake or Path(folder) / "lake"
-        made = None if lake.exists() else generate(lake, plan, given.master)
-        found = measure(lake, Path(folder) / "out", given.master, given.driver_memory)
+        made = None if lake.exists() else generate(lake, Path(folder) / "made", given)
+        where = ("--lake", str(lake), "--out", str(Path(folder) / "out"))
+        found = measure("rates", *where, "--master", given.master, "--driver-memory", given.driver_memory)
     cells = given.topics * given.seconds
     print(json.dumps({"topic_seconds": cells, "generated": made, "rates": found}, indent=1))
 

@@ -51,6 +51,8 @@ class Step(enum.IntEnum):
     """Its owner has it in memory: express, or on its way to a reader who is there. It may be STORED later."""
     RELEASED = 17
     """What it was HELD for has come."""
+    PREPARED = 18
+    """In a transaction: its mailbox holds it ready on all copies, invisible until the transaction is decided."""
 
     # What agents find out. `source` is the broker it is about, `dest` the domain.
     BROKER_FAILED = 20

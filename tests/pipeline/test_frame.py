@@ -11,12 +11,16 @@ from pyspark.sql import functions as F
 
 from causeway.errors import ConfigError, LakeError, PipelineError
 from causeway.lake.schema import KINDS
+from causeway.lake.segments import WriterName
+from causeway.lake.writer import LakeWriter
 from causeway.pipeline import quality
 from causeway.pipeline.faults import spark_errors, translate
 from causeway.pipeline.frame import read_lake
 from causeway.pipeline.quality import with_checked_rows
 from causeway.pipeline.session import environment_for, settings_for
+from causeway.types import SECOND
 from tests.pipeline.lakes import NOON, day_of, telemetry, write_lake, write_segment
+from tests.unit.lake.lakes import some_record
 
 
 def test_rows_come_back_with_day_and_domain(spark: SparkSession, tmp_path: Path) -> None:
@@ -68,6 +72,22 @@ def test_segment_damaged_inside_is_named(spark: SparkSession, tmp_path: Path) ->
     segment.write_bytes(content)
     with pytest.raises(LakeError, match=f"{segment.name} cannot be read"), spark_errors():
         read_lake(spark, str(tmp_path), "telemetry").agg(F.sum("messages_in")).collect()
+
+
+@pytest.mark.parametrize("where", [0.2, 0.5, 0.8])
+def test_flipped_bit_in_a_segment_of_a_real_writer_is_named(spark: SparkSession, tmp_path: Path, where: float) -> None:
+    writer = LakeWriter(tmp_path, WriterName("b1", "broker", 1, "d1"))
+    writer.open()
+    writer.take([some_record(number, at=NOON * SECOND + number * 977) for number in range(1, 2000)])
+    writer.close(NOON * SECOND)
+    (segment,) = tmp_path.glob("day=*/domain=*/kind=events/*.parquet")
+    content = bytearray(segment.read_bytes())
+    end = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    content[int(where * end)] ^= 1
+    segment.write_bytes(content)
+    with pytest.raises(LakeError, match=f"{segment.name} cannot be read"), spark_errors():
+        rows = read_lake(spark, str(tmp_path), "events")
+        rows.select(F.xxhash64(*rows.columns).alias("all")).agg(F.sum("all")).collect()
 
 
 def test_column_of_another_type_is_named(spark: SparkSession, tmp_path: Path) -> None:

@@ -151,6 +151,33 @@ def test_seat_of_a_broker_that_fails_every_second_moves_once() -> None:
     assert domain.held()[others[1]] == others[1]
 
 
+def test_broker_that_fails_every_second_is_known_to_the_next_landmark_and_no_seat_moves_to_it() -> None:
+    domain = Domain(8, 2)
+    old, victim = domain.landmark, domain.seated_but_landmark()[0]
+    for _ in range(2):
+        domain.kill(victim)
+        domain._pass(SECOND)
+        domain.start(victim)
+        domain._pass(SECOND)
+    domain.kill(old)
+    domain._pass(3 * SECOND)
+    new = domain.landmark
+    assert (new != old, domain.seen(new)["flapping"]) == (True, [victim])
+    holders = domain.held().values()
+    spares = [broker.name for broker in domain.cluster.living() if broker.name not in (*holders, victim)]
+    other = next(name for name in domain.seated_but_landmark() if name in holders)
+    domain.kill(other, *spares)  # nobody but the flapping one is left
+    domain._pass(3 * SECOND)
+    held, version = domain.held(), domain.seen(domain.landmark)["version"]
+    assert held[other] == other
+    for _ in range(2):
+        domain.kill(victim)
+        domain._pass(SECOND)
+        domain.start(victim)
+        domain._pass(SECOND)
+    assert (domain.held(), domain.seen(domain.landmark)["version"]) == (held, version)
+
+
 def test_landmark_in_a_minority_says_so_and_decides_nothing_and_after_healing_there_is_one() -> None:
     domain = Domain(8, 2)
     old, victim = domain.landmark, domain.seated_but_landmark()[0]

@@ -90,7 +90,7 @@ class SegmentFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # By name: so it needs no lock of the interpreter. Numbers rarely repeat, names nearly always.
                 names = [field.name for field in table.schema if pa.types.is_string(field.type)]
-                pq.write_table(table, str(hidden), compression="zstd", use_dictionary=names)
+                pq.write_table(table, str(hidden), compression="zstd", use_dictionary=names, write_page_checksum=True)
                 if self._synced:
                     os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size

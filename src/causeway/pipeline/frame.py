@@ -89,11 +89,18 @@ JOBS: Final[dict[str, Job]] = {
     ),
     "generate": Job(
         "causeway.pipeline.generate.job",
-        "a lake of any size, from a seed, with planted faults",
+        "a lake of any size, from a seed, with bursts, a daily course and planted faults",
         options={
-            "events": "how many lifecycle events, about (100000)",
+            "events": "how many lifecycle events, about (100000); 0: none",
             "applications": "how many (40)",
             "faults": "how many of each kind are planted (0)",
+            "topics": "how many have telemetry (200); 0: none",
+            "items": "that these topics belong to (20)",
+            "seconds": "of telemetry, from midnight on (3600)",
+            "rate": "messages/s of a topic, on average and outside of bursts (0.15)",
+            "crowds": "groups of items that burst together (8)",
+            "brokers": "that own the items (5)",
+            "latency": "no: telemetry without sketches of latency (yes)",
         },
     ),
     "rates": Job(
@@ -127,6 +134,7 @@ JOBS: Final[dict[str, Job]] = {
         reads="latency",
         streams=True,
     ),
+    "compact": Job("causeway.pipeline.compact", "the same lake in few files, for who keeps it for long"),
     "domains": Job(
         "causeway.pipeline.domains",
         "who talks to whom, and a split into domains",
@@ -228,6 +236,14 @@ def count_option(request: JobRequest, name: str, usual: int, least: int, most: i
     if value != int(value):
         raise ConfigError(f"set {name}", request.options[name], f"must be a whole number in {least}..{most}")
     return int(value)
+
+
+def yes_option(request: JobRequest, name: str, *, usual: bool) -> bool:
+    """An option that is yes or no."""
+    text = request.options.get(name)
+    if text not in {None, "yes", "no"}:
+        raise ConfigError(f"set {name}", text, "must be yes or no")
+    return usual if text is None else text == "yes"
 
 
 # Reading ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from causeway.errors import ConfigError, LakeError
 from causeway.lake.schema import KINDS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Row
 
 MAGIC: Final = b"PAR1"
 """A Parquet file begins and ends with it; before the end stands the length of its footer."""
@@ -86,3 +86,11 @@ def with_checked_rows(frame: DataFrame, rules: Mapping[str, Column]) -> DataFram
         broken = F.raise_error(F.concat(F.lit(f"{BAD_ROW}{rule}; row of "), shown))
         frame = frame.where(F.when(holds, True).otherwise(broken.cast("boolean")))
     return frame
+
+
+def few_rows(frame: DataFrame, most: int, what: str, remedy: str) -> list[Row]:
+    """Rows for the driver, in their order; a LakeError if they are more than it may hold."""
+    rows = frame.limit(most + 1).collect()
+    if len(rows) > most:
+        raise LakeError("the lake", f"has more than {most} {what}", remedy)
+    return rows

@@ -136,20 +136,27 @@ def figures(periods: Periods) -> tuple[Figure, ...]:
     begin = int(periods.begins[0])
     width = max(1, -(-len(periods.numbers) // POINTS_MAX))
     starts = np.arange(0, len(periods.numbers), width)
-    hours = (periods.begins[starts] - begin) / 3600
+    unit, seconds = _unit(int(periods.begins[-1]) - begin)
+    times = (periods.begins[starts] - begin) / seconds
     rates = np.maximum.reduceat(periods.rates, starts)
     peak = np.logical_or.reduceat(periods.peak, starts)
     curves = (
-        Curve("all items", tuple(hours.tolist()), tuple(rates.tolist()), marked=False),
-        Curve("peak periods", tuple(hours[peak].tolist()), tuple(rates[peak].tolist()), joined=False, style=1),
+        Curve("all items", tuple(times.tolist()), tuple(rates.tolist()), marked=False),
+        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False, style=1),
     )
     return (
         Figure(
             name="rates",
             title="Rate of all items together",
-            x_label=f"hours since {time_name(begin)}",
+            x_label=f"{unit} since {time_name(begin)}",
             y_label="messages per second",
             curves=curves,
             scale="linear",
         ),
     )
+
+
+def _unit(seconds: int) -> tuple[str, int]:
+    """In which unit of time, of so many seconds, people read a stretch of this length."""
+    units = (("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400))
+    return next((one for one in reversed(units) if seconds >= 4 * one[1]), units[0])

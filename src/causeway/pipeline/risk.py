@@ -23,7 +23,7 @@ from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.local.landmarks import propose_policy
 from causeway.pipeline.failure_states import FAILURES_MAX, StateOutcomes, spread_cases, spread_outcomes, worst
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table, yes_option
 from causeway.pipeline.placements import described_placement, running_placements
 from causeway.placement.live import at_least, instance_with, planned
 from causeway.placement.rates import LoadModel, from_moments
@@ -60,7 +60,7 @@ CASES: Final = t.StructType(
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Risks of the present and the proposed placement of every domain."""
-    url, adopt = request.options.get("url", ""), _yes(request, "adopt")
+    url, adopt = request.options.get("url", ""), yes_option(request, "adopt", usual=False)
     if adopt and not url:
         raise ConfigError("set adopt", "yes", "is for a running cluster; give --set url=causeway://HOST:PORT too")
     model = read_model(request.options.get("rates", ""))
@@ -219,13 +219,6 @@ def _with_all(described: PlanRequest, items: tuple[str, ...]) -> PlanRequest:
         owners=described.owners + nobody,
         mirrors=described.mirrors + nobody,
     )
-
-
-def _yes(request: JobRequest, name: str) -> bool:
-    said = request.options.get(name, "no")
-    if said not in ("yes", "no"):
-        raise ConfigError(f"set {name}", said, "must be yes or no")
-    return said == "yes"
 
 
 # What comes out -----------------------------------------------------------------------------------------------------

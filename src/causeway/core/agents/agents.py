@@ -104,7 +104,7 @@ class BrokerAgents:
 
     def lose(self, turn: Turn, group: Key) -> None:
         """Another broker is landmark."""
-        del self._landmarks[group]
+        self._landmarks.pop(group).lose(turn)
 
     def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
         """A decision is on all copies."""

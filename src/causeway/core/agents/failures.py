@@ -1,7 +1,8 @@
 """Which agents of a domain have failed, as its landmark judges: its own link is down, and it is not the only one.
 
 A broker that dies loses all its links at once, so the first report of another agent settles it. One that only we cannot
-reach is a failed link, not a failed broker. Who dies again and again is flapping: it gets no seat for a while.
+reach is a failed link, not a failed broker. Who dies again and again is flapping: it gets no seat for a while, not even
+of the next landmark. That one is told how often, not when: clocks are not compared, so it counts from its beginning.
 
 Owns: what was seen and said. Must not know: seats, messages.
 """
@@ -49,9 +50,28 @@ class AgentFailures:
         self._watches: dict[BrokerId, Watch] = {}
         self._alone = True
         """Whether nobody else was there when we last judged."""
+        self._written: dict[BrokerId, int] = {}
+        """How often brokers failed lately, as the next landmark would know."""
 
     def _watch(self, broker: BrokerId) -> Watch:
         return self._watches.setdefault(broker, Watch())
+
+    def restore(self, deaths: dict[BrokerId, int], now: Instant) -> None:
+        """Go on with what the last landmark knew."""
+        self._written = dict(deaths)
+        for broker, count in deaths.items():
+            self._watch(broker).deaths.extend([now] * count)
+
+    def take_unwritten(self, now: Instant) -> list[tuple[BrokerId, int]]:
+        """What the next landmark would not know: who failed, or has not failed again for long, and how often lately."""
+        counts = {broker: self.deaths(broker, now) for broker in {**self._written, **self._watches}}
+        changed = [(broker, count) for broker, count in counts.items() if count != self._written.get(broker, 0)]
+        self._written = {broker: count for broker, count in counts.items() if count}
+        return changed
+
+    def lost_ones(self) -> list[BrokerId]:
+        """Those to whom our link is broken, as far as we were told."""
+        return [broker for broker, watch in self._watches.items() if watch.down_since >= 0]
 
     def lost(self, broker: BrokerId, now: Instant) -> None:
         """Our link broke."""

@@ -17,11 +17,11 @@ import msgspec
 from causeway.config import BrokerConfig
 from causeway.core.agents import choosing, rows
 from causeway.core.agents.bottlenecks import BottlenecksKnown
-from causeway.core.agents.failures import AgentFailures
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
 from causeway.core.agents.placer import Placer
 from causeway.core.agents.proposals import Asker, proposal_fault
+from causeway.core.agents.seating import AgentSeating
 from causeway.core.agents.tracer import AgentTracer
 from causeway.core.effects import PlanItems
 from causeway.core.events import MembershipChanged, OwnershipGained
@@ -69,13 +69,12 @@ class Landmark:
         self._groups = groups
         self._links = links
         self._tracer = AgentTracer(config.name, domain)
-        self.failures = AgentFailures(links.me.id)
+        self.seating = AgentSeating(domain, links, self._tracer)
         self.holdings = HoldingsKnown()
         self.bottlenecks = BottlenecksKnown()
         self.placer = Placer(config.rates_every)
         self._held_due: Instant | None = None
         """When the next landmark shall know of groups what we know."""
-        self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
         self.term = 0
         self.roll = rows.Roll()
         """As decided; what is not on all copies yet may be lost again, and is told nobody."""
@@ -93,19 +92,18 @@ class Landmark:
         """Go on where the last landmark was."""
         self.term = event.config.epoch
         self.roll = rows.read(event.rows)
-        self._pending.clear()
         self.told, self.policy = self._directory(), self._decided_policy()
         self.holdings.start(self.roll.held)
         self.placer.start(turn.now)
-        me = self._links.me
-        for broker, card in self.roll.agents.items():
-            if broker != me.id:
-                self._links.learn(card.peer)
-                self._links.pin(broker)
-                if not self._links.is_up(broker):
-                    self.failures.lost(broker, turn.now)
-        self._tracer.note(turn, Step.LANDMARK, me.name, number=self.term)
+        self.seating.start(self.roll, turn.now)
+        self._tracer.note(turn, Step.LANDMARK, self._links.me.name, number=self.term)
         self._push(turn)
+
+    def lose(self, turn: Turn) -> None:
+        """Another broker is landmark: whether it has what is on its way to the copies, it alone can say."""
+        detail = f"domain={self.domain!r}: another broker is its landmark now; `causeway status` names it"
+        for asker in self._askers.values():
+            self._answer(turn, asker, Code.NOT_OWNER, detail)
 
     def on_committed(self, turn: Turn, ticket: int) -> None:
         """A decision is on all copies: everybody may know."""
@@ -125,7 +123,7 @@ class Landmark:
 
     def _to_all(self, turn: Turn, tell: Callable[[Turn, AgentCard], None]) -> None:
         for card in self.told.agents:
-            if not self.failures.has_failed(card.peer.id):
+            if not self.seating.failures.has_failed(card.peer.id):
                 tell(turn, card)
 
     def _tell(self, turn: Turn, card: AgentCard) -> None:
@@ -173,10 +171,7 @@ class Landmark:
                 self._on_announce(turn, head)
             case LinkReport():
                 if head.by in self.roll.agents and head.about in self.roll.agents:
-                    if not head.up and self.failures.reported(head.about, head.by):
-                        self._note_link(turn, head.by, head.about)
-                    elif head.up:
-                        self.failures.withdrawn(head.about, head.by)
+                    self.seating.reported(turn, self.roll, head)
             case Holdings():
                 if head.term == self.term:
                     self.holdings.report(head)
@@ -185,17 +180,12 @@ class Landmark:
                 if head.by in self.roll.agents:
                     self.placer.report(head)
             case Distances():
-                for about, trip in head.trips:
-                    if head.by in self.roll.agents and about in self.roll.agents:
-                        self._trips[head.by, about] = trip
+                if head.by in self.roll.agents:
+                    self.seating.measured(head.by, (trip for trip in head.trips if trip[0] in self.roll.agents))
             case Bottlenecks():
                 if head.by in self.roll.agents:
                     self.bottlenecks.report(head, turn.now)
         self.reconsider(turn)
-
-    def _note_link(self, turn: Turn, by: BrokerId, about: BrokerId) -> None:
-        names = {broker: card.peer.name for broker, card in self.roll.agents.items()}
-        self._tracer.note(turn, Step.LINK_FAILED, names[about], f"from {names[by]}")
 
     def _on_announce(self, turn: Turn, head: Announce) -> None:
         card, roll = head.card, self.roll
@@ -209,8 +199,7 @@ class Landmark:
             roll.agents[broker] = card
             writes.append(rows.agent_row(self._group, position, card))
             if broker != self._links.me.id:
-                self._links.learn(card.peer)
-                self._links.pin(broker)
+                self.seating.watch(card)
                 self._links.send(turn, broker, Measure(self.domain, tuple(roll.agents)[:SEATS_PER_DOMAIN_MAX]))
         if not card.spare and card.peer.name not in roll.seats and len(roll.seats) < SEATS_PER_DOMAIN_MAX:
             writes.append(self._seat(position, card.peer.name, card))
@@ -223,12 +212,11 @@ class Landmark:
 
     def _make_room(self, turn: Turn) -> bool:
         """Forget who has been gone for longest and holds no seat."""
-        gone = [b for b in self.failures.gone() if b in self.roll.agents and not self.roll.seat_of(b)]
+        gone = [b for b in self.seating.failures.gone() if b in self.roll.agents and not self.roll.seat_of(b)]
         if not gone:
             return False
         del self.roll.agents[gone[0]]
-        self.failures.forget(gone[0])
-        self._trips = {way: trip for way, trip in self._trips.items() if gone[0] not in way}
+        self.seating.forget(gone[0])
         self._write(turn, [rows.agent_gone(self._group, gone[0])])
         return True
 
@@ -244,10 +232,7 @@ class Landmark:
         card = self.roll.agents.get(broker)
         if card is None:
             return
-        if not up:
-            self.failures.lost(broker, turn.now)
-        elif self.failures.found(broker, turn.now):
-            self._tracer.note(turn, Step.BROKER_BACK, card.peer.name)
+        if self.seating.on_link(turn, card, up=up):
             self._tell(turn, card)
         turn.tell(MembershipChanged())
         self.reconsider(turn)
@@ -258,7 +243,7 @@ class Landmark:
             return  # no majority of the agents is with us: `resume` looks again
         self._fill_seats(turn)
         self._write_held(turn)
-        request = self.placer.look(turn.now, self.roll, self.holdings, self.failures.has_failed)
+        request = self.placer.look(turn.now, self.roll, self.holdings, self.seating.failures.has_failed)
         if request is not None:
             turn.effects.plans.append(PlanItems(self._group, request))
 
@@ -308,73 +293,47 @@ class Landmark:
         return self._write(turn, [rows.policy_row(self._group, position, roll.policy_version, plan)])
 
     def _fill_seats(self, turn: Turn) -> None:
-        """Give seats whose holders failed to spares, all at once."""
-        roll = self.roll
-        others = sum(broker != self._links.me.id and self._links.is_up(broker) for broker in roll.agents)
-        for broker in self.failures.judge(turn.now, alone=not others):
-            if broker in roll.agents:
-                deaths = self.failures.deaths(broker, turn.now)
-                self._tracer.note(turn, Step.BROKER_FAILED, roll.agents[broker].peer.name, number=deaths)
-        empty = [seat.seat for seat in roll.seats.values() if self.failures.has_failed(seat.holder)]
-        if not empty:
-            return  # as nearly always: this is asked with every report
-        spares = [card for card in self._spares() if not self.failures.flaps(card.peer.id, turn.now)]
-        chosen = choosing.takers(empty, spares, self._round_trips)
-        if not chosen:
-            return
+        """Give seats whose holders failed to spares, all at once, and write down who fails how often."""
+        for card in self.seating.judge(turn, self.roll):
+            self._tell(turn, card)
+        chosen = self.seating.takers(turn, self.roll)
         position = self._groups.position(self._group)
         writes = [self._seat(position, seat, card) for seat, card in chosen.items()]
+        for broker, deaths in self.seating.failures.take_unwritten(turn.now):
+            writes.append(rows.deaths_row(self._group, position, broker, deaths))
         for seat, card in chosen.items():
             self._tracer.note(turn, Step.SEAT_TAKEN, card.peer.name, f"the seat of {seat}")
-        self._write(turn, writes)
-        self._refresh(turn)
-
-    def _spares(self) -> list[AgentCard]:
-        seated = {seat.holder for seat in self.roll.seats.values()}
-        return [card for broker, card in self.roll.agents.items() if broker not in seated and self._lives(broker)]
-
-    def _lives(self, broker: BrokerId) -> bool:
-        return self._links.is_up(broker) and not self.failures.has_failed(broker)
+        if chosen:
+            self._write(turn, writes)
+            self.seating.refresh(turn, self.roll)
+        elif writes:  # for whoever is landmark after us, as holdings are, and no part of the directory
+            self._groups.append(turn, self._group, writes, 1)
 
     def _is_gone(self, broker: BrokerId) -> bool:
         """Copies may be with brokers of other domains: of them we know what our own links say."""
-        return self.failures.has_failed(broker) if broker in self.roll.agents else self._groups.suspects(broker)
-
-    def _refresh(self, turn: Turn) -> None:
-        """Only who worked with the failed brokers measures anew."""
-        failed = [holder for holder in self.failures.failed() if holder in self.roll.agents]
-        spares = tuple(card.peer.id for card in self._spares())
-        near = dict.fromkeys(by for broker in failed for by in self.failures.witnesses(broker))
-        for broker in near:
-            if broker != self._links.me.id and self._lives(broker):
-                self._links.send(turn, broker, Measure(self.domain, spares))
-
-    def _round_trips(self, spare: AgentCard, seat: str) -> list[Duration]:
-        """From a spare to the brokers that lost their link to the holder of a seat."""
-        holder = self.roll.seats[seat].holder
-        near = self.failures.witnesses(holder)
-        ways = [(spare.peer.id, by) for by in near] + [(by, spare.peer.id) for by in near]
-        return [self._trips[way] for way in ways if way in self._trips]
+        failures = self.seating.failures
+        return failures.has_failed(broker) if broker in self.roll.agents else self._groups.suspects(broker)
 
     # Questions -------------------------------------------------------------------------------------------------
     def voters(self) -> list[AgentCard]:
         """Who should hold the directory, the best landmark first."""
-        living = [card for broker, card in self.roll.agents.items() if self._lives(broker)]
+        living = [card for broker, card in self.roll.agents.items() if self.seating.lives(broker)]
         return choosing.voters(living, self._links.me.id)
 
     def next_deadline(self) -> Instant | None:
         if not self._groups.serving(self._group):
             return None
-        looks = (self.failures.next_look(), self._held_due)
+        looks = (self.seating.failures.next_look(), self._held_due)
         return min([self.placer.due, *(look for look in looks if look is not None)])
 
     def statistics(self, now: Instant) -> dict[str, object]:
         """What only the landmark knows."""
         names = {broker: card.peer.name for broker, card in self.roll.agents.items()}
-        failed = self.failures.failed()
+        failures = self.seating.failures
+        failed = failures.failed()
         return {
             "failed": sorted(names[broker] for broker in failed if broker in names),
-            "flapping": sorted(names[b] for b in names if self.failures.flaps(b, now)),
+            "flapping": sorted(names[b] for b in names if failures.flaps(b, now)),
             "groups": self.holdings.count,
             "lost": self.holdings.lost(self._is_gone) if failed else [],
             "load": self.placer.statistics(self.roll, self.holdings),

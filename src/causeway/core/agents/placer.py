@@ -102,8 +102,7 @@ class Placer:
 
     def items(self, roll: Roll, holdings: HoldingsKnown) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What there is to place, and on which seats."""
-        request = self._request(roll, holdings, lambda broker: False)
-        return request.items, request.brokers
+        return tuple(one.name for one in _held(roll, holdings)), tuple(_holders(roll, lambda broker: False).values())
 
     def statistics(self, roll: Roll, holdings: HoldingsKnown) -> dict[str, object]:
         """What a plan would be computed from now: `causeway plan placement` does."""
@@ -119,13 +118,8 @@ class Placer:
         }
 
     def _request(self, roll: Roll, holdings: HoldingsKnown, has_failed: Callable[[BrokerId], bool]) -> PlanRequest:
-        holders = {
-            seat.holder: seat.seat
-            for seat in sorted(roll.seats.values(), key=lambda seat: seat.seat)
-            if seat.home and seat.holder in roll.agents and not has_failed(seat.holder)
-        }
+        holders, held = _holders(roll, has_failed), _held(roll, holdings)
         seats = tuple(holders.values())
-        held = [one for one in holdings.items() if one.owner in roll.agents]
         items = tuple(one.name for one in held)
         numbers = {"": NOBODY, **{seat: at for at, seat in enumerate(seats)}}
         present = [_present(one, roll.policy, holders) for one in held]
@@ -137,6 +131,20 @@ class Placer:
             owners=tuple(numbers[owner] for owner, _ in present),
             mirrors=tuple(numbers[mirror] for _, mirror in present),
         )
+
+
+def _holders(roll: Roll, has_failed: Callable[[BrokerId], bool]) -> dict[BrokerId, str]:
+    """The seats that are given items, by who holds them."""
+    return {
+        seat.holder: seat.seat
+        for seat in sorted(roll.seats.values(), key=lambda seat: seat.seat)
+        if seat.home and seat.holder in roll.agents and not has_failed(seat.holder)
+    }
+
+
+def _held(roll: Roll, holdings: HoldingsKnown) -> list[Holding]:
+    """The items that belong to the domain."""
+    return [one for one in holdings.items() if one.owner in roll.agents]
 
 
 def _differ(was: dict[str, int], now: dict[str, int]) -> bool:

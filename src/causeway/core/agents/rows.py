@@ -3,6 +3,7 @@
 b"g" + broker -> AgentCard      b"s" + seat -> SeatHolder      b"v" -> version of the directory
 b"p" -> the policy for items, and the version of the directory that said so first
 b"h" + group -> Holding: so that a new landmark can name what was lost with the last one
+b"d" + broker -> how often it failed lately: so that a new landmark gives no seat to who flaps
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from causeway.core.agents.failures import DEATHS_KEPT
 from causeway.core.agents.faults import card_fault, holder_fault, holding_fault, plan_fault
 from causeway.core.messages import AgentCard, Holding, SeatHolder
 from causeway.core.placing import PlannedItems
 from causeway.limits import ID_MAX
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.types import BrokerId, Key
+from causeway.types import KEY_BYTES, BrokerId, Key
 
-_AGENT, _SEAT, _VERSION, _POLICY, _HELD = b"g", b"s", b"v", b"p", b"h"
+_AGENT, _SEAT, _VERSION, _POLICY, _HELD, _DEATHS = b"g", b"s", b"v", b"p", b"h", b"d"
 _encode = msgspec.msgpack.encode
 
 
@@ -36,6 +38,8 @@ class Roll:
     """Version of the directory that said so first."""
     held: dict[Key, Holding] = field(default_factory=dict)
     """Who holds which group, as it was when it was last written."""
+    deaths: dict[BrokerId, int] = field(default_factory=dict)
+    """How often brokers failed within the last minute, when it was last written."""
 
     def seat_of(self, broker: BrokerId) -> list[str]:
         """Seats that a broker holds."""
@@ -59,6 +63,10 @@ def read(rows: Iterable[Row]) -> Roll:
                 held = msgspec.msgpack.decode(row.value, type=Holding)
                 if holding_fault(held) is None:
                     found.held[held.group] = held
+            elif row.key[:1] == _DEATHS:
+                deaths = msgspec.msgpack.decode(row.value, type=int)
+                if len(row.key) == 1 + KEY_BYTES and 0 < deaths <= DEATHS_KEPT:
+                    found.deaths[BrokerId(row.key[1:])] = deaths
             elif row.key == _VERSION:
                 version = msgspec.msgpack.decode(row.value, type=int)
                 found.version = version if 0 <= version <= ID_MAX // 2 else 0
@@ -90,6 +98,12 @@ def held_row(group: Key, position: int, held: Holding) -> Write:
     """Who holds a group; nothing of one that has ended."""
     key = _HELD + held.group
     return Put(group, key, position, _encode(held)) if held.members else Delete(group, key)
+
+
+def deaths_row(group: Key, position: int, broker: BrokerId, deaths: int) -> Write:
+    """How often a broker failed lately; nothing of one that did not."""
+    key = _DEATHS + broker
+    return Put(group, key, position, _encode(deaths)) if deaths else Delete(group, key)
 
 
 def policy_row(group: Key, position: int, version: int, plan: PlannedItems) -> Write:

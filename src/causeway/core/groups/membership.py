@@ -114,7 +114,7 @@ class Membership:
         r = self._r
         group = r.groups.get(head.group)
         if group is None:
-            heard = r.learned.get(head.group)
+            heard = r.config_of(head.group)
             if heard is not None and heard.epoch > head.epoch:
                 r.send(turn, peer.id, Outdated(head.group, heard))
             elif heard is None or member_of(heard, r.me.id) is not None:

@@ -5,7 +5,7 @@ Owns: the shape of the records, and what a batch is called by who sent it. Must 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ import msgspec
 from causeway.core.machine import Turn
 from causeway.core.mail.answers import Piece
 from causeway.core.mail.rows import BATCH, BatchHead, StoredBatch, decode_head
-from causeway.core.messages import Causal, Config, Deliver, Deposit
+from causeway.core.messages import Causal, Config, Deliver, Deposit, SendPart
 from causeway.limits import NAMES_REMEMBERED_MAX
 from causeway.names import SEATS, is_seat
 from causeway.store.base import Put, Write
@@ -26,6 +26,7 @@ _RELIABLE: Final = int(Flag.RELIABLE)
 _WORDS: Final = {int(Flag.RETAIN): "retained", int(Flag.REDELIVERED): "redelivered"}
 _APART: Final = sum(_WORDS)
 _ORDERED: Final = int(ServiceClass.TRANSACTIONAL)
+_COMMITTED: Final = int(ServiceClass.COMMITTED)
 _LENGTH_BYTES: Final = 4
 """In a batch's body, for each of its messages (see `wire.body`)."""
 
@@ -120,6 +121,25 @@ class Tracer:
         sent = sent_as(what, mailbox, what.last)
         if sent is not None:
             self._write(turn, step, sent, (note, reliable, mailbox, "", epoch, copies, size))
+
+    def grouped(
+        self,
+        turn: Turn,
+        step: Step,
+        whose: tuple[str, int],
+        sends: Iterable[SendPart],
+        note: str = "",
+        *,
+        config: Config | None = None,
+    ) -> None:
+        """Something happened to what a transaction sends; `whose` is its source and incarnation."""
+        epoch, copies = (config.epoch, len(config.members)) if config is not None else (0, 0)
+        for part in sends:
+            topic = part.published.topic if part.published is not None else ""
+            size = part.size - _LENGTH_BYTES * part.count
+            ids = ((part.first, part.first + part.count - 1),)
+            sent = SentAs(*whose, item_of(topic) if topic else part.dest, _COMMITTED, ids, _COMMITTED, topic)
+            self._write(turn, step, sent, (note, True, part.dest, "", epoch, copies, size))
 
     def copied(self, now: Instant, config: Config, writes: Sequence[Write]) -> list[TraceRecord]:
         """For each batch among the rows of a group, that our storage has it; written when it does."""

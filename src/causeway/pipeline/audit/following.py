@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, missed
 from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
-from causeway.pipeline.audit.words import CAUSAL, STEPS
+from causeway.pipeline.audit.words import CAUSAL, STEPS, STREAM
 from causeway.pipeline.frame import JobRequest
 from causeway.pipeline.increments import follow, parts_folder
 from causeway.trace import Step
@@ -26,9 +26,8 @@ from causeway.trace import Step
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_STREAM: Final = ("source", "incarnation", "dest", "stream")
 _UNREAD: Final = ("version", "at", "seat", "peer", "bytes", "day")
-_KEY: Final = ("causal_order", *_STREAM)
+_KEY: Final = ("causal_order", *STREAM)
 
 
 def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataFrame]:
@@ -80,7 +79,7 @@ class _Run:
         spark = self._batch.sparkSession
         rows = spark.read.parquet(str(self._parts / "rows")).where(F.col("run") <= self._number)
         new = rows.where(F.col("run") == self._number)
-        streams = new.select(*_STREAM).distinct()
+        streams = new.select(*STREAM).distinct()
         members = self._members(causal_rows(rows), causal_rows(new)).persist()
         senders = members.select(
             F.col("name").alias("source"),
@@ -90,7 +89,7 @@ class _Run:
         )
         touched = streams.select(*_key(F.lit(False))).unionByName(senders.select(*_key(F.lit(True))))
         self._write(touched, "touched")
-        verdicts = stream_verdicts(rows.join(streams, list(_STREAM), how="left_semi")).unionByName(
+        verdicts = stream_verdicts(rows.join(streams, list(STREAM), how="left_semi")).unionByName(
             causal_verdicts(causal_rows(rows), members)
         )
         self._write(verdicts, "verdicts")

@@ -57,7 +57,7 @@ def conclude(verdicts: DataFrame, lives: DataFrame, out: str, tick: Tick) -> Job
     examples = [_told(row.asDict(recursive=True)) for row in findings.limit(EXAMPLES_MAX).collect()]
     doubts = spark.read.parquet(f"{out}/doubts").count()
     return JobResult(
-        job="audit", summary=summary_of(lines, examples, doubts), tables=tuple(tables), figures=(figure_of(lines),)
+        job="audit", summary=summary_of(lines, examples, doubts), tables=tuple(tables), figures=figures_of(lines)
     )
 
 
@@ -116,17 +116,19 @@ def _told(finding: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def figure_of(lines: list[dict[str, Any]]) -> Figure:
-    """Messages by guarantee, one curve per outcome."""
-    names = list(VIOLATIONS)
+def figures_of(lines: list[dict[str, Any]]) -> tuple[Figure, ...]:
+    """Messages by guarantee, with marks for each outcome that there is; none if nothing was judged."""
     curves = []
     for style, outcome in enumerate((HELD, WAITING, VIOLATED, UNKNOWN)):
-        totals = [
-            sum(int(line["messages"]) for line in lines if (line["guarantee"], line["outcome"]) == (name, outcome))
-            for name in names
-        ]
-        curves.append(
-            Curve(outcome, tuple(map(float, range(1, len(names) + 1))), tuple(map(float, totals)), style=style)
-        )
-    label = ", ".join(f"{number}: {name}" for number, name in enumerate(names, 1))
-    return Figure("audit", "Messages by guarantee", label, "messages", tuple(curves), scale="linear")
+        totals = dict.fromkeys(VIOLATIONS, 0)
+        for line in lines:
+            if line["outcome"] == outcome:
+                totals[line["guarantee"]] += int(line["messages"])
+        shown = [(float(number), float(count)) for number, count in enumerate(totals.values(), 1) if count]
+        if shown:
+            xs, ys = zip(*shown, strict=True)
+            curves.append(Curve(f"{outcome}: {sum(totals.values()):,}", xs, ys, style=style, joined=False))
+    if not curves:
+        return ()
+    label = ", ".join(f"{number}: {name}" for number, name in enumerate(VIOLATIONS, 1))
+    return (Figure("audit", "Messages by guarantee", label, "messages", tuple(curves), scale="linear", y_scale="log"),)

@@ -99,7 +99,7 @@ class Post:
             self._soon(lambda: self._refuse(sender, broker, box, batch))
             return entry
         box.queue.append(entry)
-        if service == ServiceClass.EXPRESS or draw < 0.05:
+        if service == ServiceClass.EXPRESS or (draw < 0.05 and service != ServiceClass.COMMITTED):
             self._soon(lambda: self._pass(sender, broker, box, entry))
         else:
             self._store(box, entry, lambda: self._acknowledge(sender, broker, batch, box.name))
@@ -146,6 +146,13 @@ class Post:
         if fault == "acknowledged before stored":
             self._soon(lambda: members[0].write(self.now, Step.ACKNOWLEDGED, batch, box.name))
 
+        def prepared() -> None:
+            """In a transaction it is held ready first; when that is so everywhere, the sender is told."""
+            if fault != "acknowledged and nowhere":
+                members[0].write(self.now, Step.PREPARED, batch, box.name, epoch=epoch, copies=len(members))
+            if told_early:
+                then()
+
         def stored() -> None:
             for _ in range(2 if fault == "stored twice" else 1):
                 if fault != "acknowledged and nowhere":
@@ -155,9 +162,13 @@ class Post:
             if fault in {"lost", "acknowledged and nowhere"}:
                 box.queue.remove(entry)
             entry.ready = True
-            then()
+            if not told_early:
+                then()
             self._pump(box)
 
+        told_early = batch.service == ServiceClass.COMMITTED and not batch.topic
+        if batch.service == ServiceClass.COMMITTED:
+            self._at(HOP[1] // 2, prepared)
         self._at(HOP[1] + 1, stored)
 
     # Handing out -----------------------------------------------------------------------------------------------

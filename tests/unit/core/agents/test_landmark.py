@@ -210,13 +210,13 @@ def test_agents_are_bounded_and_who_is_gone_longest_makes_room(monkeypatch: pyte
     hill.announce(card_of("late", spare=True))
     assert [card.peer.name for card in hill.landmark.roll.agents.values()] == ["b1", "b2", "b3", "s2", "late"]
     assert b"g" + id_of("s1") not in hill.rows
-    assert hill.landmark._trips == {}
+    assert hill.landmark.seating._trips == {}
     hill.fail("late")
     hill.links.down.discard(id_of("s1"))  # nobody told us that it is back: it was no agent
     hill.announce(card_of("s1", spare=True))
     hill.fail("b3")
     assert hill.held()["b3"] in ("s1", "s2")
-    assert not hill.landmark.failures.has_failed(id_of("s1")), "it begins anew"
+    assert not hill.landmark.seating.failures.has_failed(id_of("s1")), "it begins anew"
 
 
 def test_seated_agent_makes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +256,8 @@ def test_all_empty_seats_go_to_different_spares_in_one_operation() -> None:
     hill.now += SETTLE - 20 * MILLISECOND
     hill.look()
     (operation,) = hill.groups.operations
-    assert keys_of(operation[2]) == [b"sb4", b"sb5", b"sb6", b"v"]
+    deaths = [b"d" + id_of(name) for name in ("b4", "b5", "b6")]
+    assert keys_of(operation[2]) == [b"sb4", b"sb5", b"sb6", *deaths, b"v"]
     held = hill.held()
     assert {held["b4"], held["b5"], held["b6"]} == {"s1", "s2", "s3"}
 
@@ -323,6 +324,40 @@ def test_broker_that_flaps_gets_no_seat_until_a_minute_is_over() -> None:
     assert hill.held()["b3"] == "b4"
 
 
+def test_broker_that_flaps_gets_no_seat_of_the_next_landmark_either_until_a_minute_after_that_began() -> None:
+    hill = domain("s1")
+    hill.fail("b4")
+    hill.link("b4", up=True)
+    before = hill.landmark.told.version
+    hill.fail("b4")
+    hill.link("b4", up=True)
+    assert hill.landmark.told.version == before  # nobody else has to know
+    hill.now += FLAP_SPAN // 2
+    hill.gain(epoch=6)
+    assert hill.landmark.statistics(hill.now)["flapping"] == ["b4"]
+    hill.fail("b3")
+    hill.now += FLAP_SPAN - SECOND
+    hill.look()
+    assert hill.held()["b3"] == "b3"
+    hill.now += SECOND
+    hill.look()
+    assert hill.held()["b3"] == "b4"
+    assert [key for key in hill.rows if key[:1] == b"d"] == []
+
+
+def test_broker_whose_link_was_closed_and_came_up_again_without_a_word_has_not_failed() -> None:
+    hill = domain("s1")
+    hill.links.down.add(id_of("b4"))
+    hill.gain(epoch=6)
+    hill.links.down.discard(id_of("b4"))
+    hill.hears(LinkReport("d", id_of("b2"), id_of("b4"), False))
+    hill.now += 60 * SECOND
+    hill.look()
+    assert hill.held()["b4"] == "b4"
+    assert hill.landmark.statistics(hill.now)["failed"] == []
+    assert "b4" in [card.peer.name for card in hill.landmark.voters()]
+
+
 def test_spare_that_is_down_gets_nothing() -> None:
     hill = domain("s1", "s2")
     hill.link("s1", up=False)
@@ -347,7 +382,7 @@ def test_landmark_without_a_majority_decides_nothing_and_does_when_it_has_one() 
     hill = domain("s1")
     hill.groups.mine[GROUP] = False
     hill.link("b4", up=False)
-    hill.landmark.failures.reported(id_of("b4"), id_of("b2"))
+    hill.landmark.seating.failures.reported(id_of("b4"), id_of("b2"))
     hill.now += SECOND
     hill.look()
     assert (hill.held()["b4"], hill.landmark.next_deadline()) == ("b4", None)
@@ -398,7 +433,7 @@ def test_strangers_report_and_measure_nothing() -> None:
     hill.now += 60 * SECOND
     hill.look()
     assert hill.held()["b4"] == "b4"
-    assert hill.landmark._trips == {}
+    assert hill.landmark.seating._trips == {}
 
 
 def test_groups_all_of_whose_holders_failed_are_named() -> None:
@@ -558,6 +593,19 @@ def test_policy_that_somebody_proposes_is_taken_and_answered_when_it_is_on_all_c
     assert answer == PolicyTaken(3, "d", hill.landmark.roll.version)
     assert hill.landmark.policy == (answer.version, planned())
     assert proposed(hill, planned()) == [answer]  # again: nothing is written, and that is no fault
+
+
+def test_who_proposed_a_policy_hears_that_another_broker_is_landmark_before_it_was_on_all_copies() -> None:
+    hill = domain()
+    measured(hill)
+    hill.patient = True
+    hill.landmark.on_proposed(Turn(hill.now), planned(), Asker(7, 3))
+    turn = Turn(hill.now)
+    hill.landmark.lose(turn)
+    (answer,) = [send.head for send in turn.effects.sends if send.conn == 7]
+    assert isinstance(answer, PolicyTaken)
+    assert (answer.token, answer.domain, answer.version, answer.code) == (3, "d", 0, Code.NOT_OWNER)
+    assert "causeway status" in answer.detail
 
 
 def test_proposed_policy_is_kept_until_the_load_has_changed() -> None:
