@@ -179,9 +179,9 @@ def _table_1(tables: Tables) -> str:
 A quiet domain, 135 s after the last change and for 128 s, the longest pause between two things that repeat; a quarter
 of its brokers spares. *Ours* is what goes in and out of the landmark's line, all of it: signs of life, announcements,
 reports, audits of groups, the ring. The last two columns are sent by each broker on average: every broker watches
-about 20 others (16 neighbours on the ring, whoever holds copies with it, the landmark). Whoever shares a group with it,
-and the landmark, ask for a sign of life after half the silence; neighbours that it shares nothing with, while nothing
-is sent, after all of it. Once in 128 s it sees after some entries of its routing table."""
+about 20 others (16 neighbours on the ring, whoever holds copies with it, the landmark). One of
+the ends of a link on which nothing is said asks for a sign of life when somewhat more than half the silence is over.
+Once in 128 s a broker sees after some entries of its routing table."""
 
 
 def _tables_2_and_3(tables: Tables) -> str:
