@@ -16,7 +16,7 @@ from causeway.trace import Step
 Row = dict[str, Any]
 HANDED = {Step.DELIVERED, Step.RECEIVED, Step.SETTLED}
 REACHED = HANDED | {Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED}
-RELEVANT = REACHED | {Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN}
+RELEVANT = REACHED | {Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN, Step.PREPARED}
 
 
 class Message(NamedTuple):
@@ -160,7 +160,7 @@ class Reference:
 
     def _nowhere(self, message: Message) -> tuple[str, list[Row]] | None:
         rows = self.about[message]
-        if rows[0]["topic"] or rows[0]["service"] == 3 or any(row["step"] in had(row) | {Step.COPIED} for row in rows):
+        if rows[0]["topic"] or any(row["step"] in had(row) | {Step.COPIED} for row in rows):
             return None
         told = [row for row in rows if row["step"] == Step.ACKNOWLEDGED]
         return min(told, key=sorted_first)["mailbox"] or message.dest, rows
@@ -254,6 +254,8 @@ def apart(row: Row) -> bool:
 
 def had(row: Row) -> set[Step]:
     stored = {Step.STORED, Step.SETTLED, Step.DEAD, Step.EXPIRED}
+    if row["service"] == 3:
+        return stored | {Step.PREPARED}
     return stored if row["service"] or row["causal"] else stored | {Step.TAKEN, Step.DELIVERED, Step.RECEIVED}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -29,6 +30,7 @@ STEPS = (
     Step.RETURNED,
     Step.EXPIRED,
     Step.TAKEN,
+    Step.PREPARED,
 )
 STREAMS = (
     ("a1", "m0", 1),
@@ -173,6 +175,20 @@ def trace_of(name: str, told: Iterable[Action], *, closed: bool = False) -> list
     if closed:
         teller.close()
     return teller.rows
+
+
+def random_rows(seed: int, traces: int) -> list[dict[str, Any]]:
+    """Rows of many traces; each has its own names and its own domain, so that none says anything about another."""
+    chance = random.Random(seed)
+    rows: list[dict[str, Any]] = []
+    for number in range(traces):
+        bounds = ((0, 3), (0, len(STEPS) - 1), (0, 10), (1, 5), (0, 2), (0, 2), (0, 15))
+        lucky = number % 2  # half of them restart nobody and lose nothing
+        told = [tuple(chance.randint(*bound) for bound in bounds) for _ in range(chance.randint(5, 50))]
+        rows += trace_of(f"t{number}", [(*one[:6], max(one[6], 6 * lucky)) for one in told], closed=bool(lucky))  # type: ignore[misc]
+    for one_row in rows:
+        one_row["at"] = chance.randint(0, 10**18)  # clocks prove nothing
+    return rows
 
 
 def audit_row(lake_row: dict[str, Any]) -> AuditRow:

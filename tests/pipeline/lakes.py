@@ -1,4 +1,4 @@
-"""Small lakes for tests, written as segment writers do: whole files in day=/domain=/kind= folders."""
+"""Small lakes for tests, written as writers do (whole files in day=/domain=/kind= folders), and jobs on them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from causeway.lake.schema import KINDS, LAKE_VERSION
+from causeway.pipeline.frame import JobRequest, JobResult, run_job
 
 TYPES = {
     "int32": pa.int32(),
@@ -83,10 +85,34 @@ def write_segment(
     return path
 
 
-def write_lake(lake: Path, kind: str, rows: Iterable[Mapping[str, Any]], *, domain: str = "d1") -> list[Path]:
-    """A segment per day of the rows, by `second`, or by `at` for events."""
-    days: dict[str, list[Mapping[str, Any]]] = {}
+def write_lake(
+    lake: Path, kind: str, rows: Iterable[Mapping[str, Any]], *, domain: str = "d1", day: str = ""
+) -> list[Path]:
+    """A segment per day and domain of the rows: their own `domain` where they have one; a day by `second`, or by `at`
+    for events, unless one is given for all."""
+    parts: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in rows:
         second = int(one["second"]) if "second" in one else int(one["at"]) // 1_000_000_000
-        days.setdefault(day_of(second), []).append(one)
-    return [write_segment(lake, kind, mine, day=day, domain=domain) for day, mine in sorted(days.items())]
+        parts.setdefault((day or day_of(second), one.get("domain", domain)), []).append(one)
+    return [write_segment(lake, kind, mine, day=day, domain=domain) for (day, domain), mine in sorted(parts.items())]
+
+
+def run(
+    spark: SparkSession,
+    name: str,
+    lake: Path | str,
+    out: Path,
+    *,
+    checkpoint: Path | None = None,
+    seed: int = 0,
+    **options: object,
+) -> JobResult:
+    """A job over a lake, as a stream with a checkpoint; nobody watches."""
+    texts = {name.replace("_", "-"): str(value) for name, value in options.items()}
+    request = JobRequest(str(lake), str(out), checkpoint is not None, str(checkpoint or ""), seed, texts)
+    return run_job(spark, name, request, lambda stage, done, total: None)
+
+
+def table(path: Path) -> list[dict[str, Any]]:
+    """What a job has written, without asking Spark."""
+    return list(pq.read_table(path).to_pylist())

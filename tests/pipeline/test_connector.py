@@ -12,10 +12,13 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import causeway.sync
 from causeway.pipeline.connector import register
-from causeway.pipeline.connector.options import write_options
+from causeway.pipeline.connector.options import read_options, write_options
+from causeway.pipeline.connector.reading import CausewayStreamReader
+from causeway.pipeline.connector.schema import SCHEMA
 from causeway.pipeline.connector.writing import send_rows
 from causeway.testing import LocalCluster
 from tests.pipeline.bus_cluster import collected, kept, publish, run_through, running_bus, source, stream, wait_kept
@@ -110,6 +113,44 @@ def test_a_stream_is_cut_into_micro_batches_and_ends_with_what_there_was(
     assert [bytes(row.body) for row in rows] == numbered(1050)
 
 
+def test_topics_added_to_a_query_begin_where_its_next_micro_batch_says(cluster: LocalCluster, bus: Any) -> None:
+    for pattern in ("known/#", "added/#"):
+        bus.keep_history(pattern, seconds=600)
+        publish(bus, pattern.replace("#", "a"), numbered(10))
+        wait_kept(bus, f"history/{pattern}", 10)
+    before = CausewayStreamReader(read_options({"url": cluster.url, "topics": "known/#"}, stream=True), SCHEMA)
+    begun = before.initialOffset()
+    before.stop()
+    reader = CausewayStreamReader(read_options({"url": cluster.url, "topics": "known/#;added/#"}, stream=True), SCHEMA)
+    first = reader.latestOffset(begun, ReadAllAvailable())
+    publish(bus, "added/a", numbered(5, 10))
+    wait_kept(bus, "history/added/#", 15)
+    assert reader.partitions(begun, first) == []  # read again, as it was
+    second = reader.latestOffset(first, ReadAllAvailable())
+    batches = [batch for part in reader.partitions(first, second) for batch in reader.read(part)]
+    assert [row["body"] for batch in batches for row in batch.to_pylist()] == numbered(5, 10)
+    reader.stop()
+
+
+def test_queries_of_one_name_write_under_names_of_their_own(
+    spark: SparkSession, cluster: LocalCluster, bus: Any, tmp_path: Path
+) -> None:
+    sent = spark.range(3).selectExpr("cast(id AS string) AS body")
+    sent.write.parquet(str(tmp_path / "in"))
+    for number in range(2):
+        query = (
+            spark.readStream.schema(sent.schema)
+            .parquet(str(tmp_path / "in"))
+            .writeStream.format("causeway")
+            .options(url=cluster.url, queue="both", checkpointLocation=str(tmp_path / f"checkpoint-{number}"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(100)
+    sources = {row.source for row in source(spark, cluster, queues="both").collect()}
+    assert len({name.split(".")[1] for name in sources}) == 2
+
+
 def fail_once(flag: Path) -> Any:
     """A step that fails in the middle of its first run."""
 
@@ -187,8 +228,8 @@ def test_rows_of_another_order_are_the_same_micro_batch(
     """After a shuffle an attempt may see its rows in another order: what it sends is the same."""
     options = write_options({"url": cluster.url, "queue": "shuffled", "name": "shuffler"})
     rows = [{"body": f"{number:03d}"} for number in range(100)]
-    assert send_rows(options, [pa.RecordBatch.from_pylist(rows)], 0, 77) == 100
-    assert send_rows(options, [pa.RecordBatch.from_pylist(rows[::-1])], 0, 77) == 100
+    assert send_rows(options, [pa.RecordBatch.from_pylist(rows)], "copy.0", 77) == 100
+    assert send_rows(options, [pa.RecordBatch.from_pylist(rows[::-1])], "copy.0", 77) == 100
     assert sorted(kept(bus, "shuffled")) == [f"{number:03d}".encode() for number in range(100)]
 
 
@@ -199,7 +240,7 @@ def test_more_than_the_window_holds_is_written_whole(cluster: LocalCluster, bus:
     options = write_options({"url": cluster.url, "queue": queue, "name": "loader", "order": "plan"})
     sent = [f"{number:06d}".encode().ljust(size, b".") for number in range(count)]
     batches = [pa.record_batch([pa.array(sent[at : at + 10_000])], ["body"]) for at in range(0, count, 10_000)]
-    assert send_rows(options, batches, 0, 5) == count
+    assert send_rows(options, batches, "copy.0", 5) == count
     assert kept(bus, queue) == sent
 
 

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 
 from causeway.domains.tables import read_seats, read_traffic
 from causeway.errors import ConfigError, LakeError
-from causeway.pipeline.frame import JobRequest, JobResult, run_job
 from causeway.trace import Step
-from tests.pipeline.lakes import NOON, event, write_lake
+from tests.pipeline.lakes import NOON, event, run, write_lake
 
 NS = 1_000_000_000
 
@@ -20,10 +19,6 @@ NS = 1_000_000_000
 def received(source: str, reader: str, first: int, last: int, second: int, **values: Any) -> dict[str, Any]:
     who = {"writer": reader, "role": "application", "at": (NOON + second) * NS}
     return event(Step.RECEIVED, source, reader, first, last, **who, **values)
-
-
-def job(spark: SparkSession, lake: Path, out: Path, **options: str) -> JobResult:
-    return run_job(spark, "domains", JobRequest(str(lake), str(out), options=options), lambda stage, done, total: None)
 
 
 def two_circles() -> list[dict[str, Any]]:
@@ -43,7 +38,7 @@ def two_circles() -> list[dict[str, Any]]:
 
 def test_circles_become_domains(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "events", two_circles())
-    found = job(spark, tmp_path / "lake", tmp_path)
+    found = run(spark, "domains", tmp_path / "lake", tmp_path)
     traffic = read_traffic((tmp_path / "traffic.csv").read_text())
     rates = {(source, reader): rate for source, reader, rate in traffic.rates}
     assert rates["a0", "b0"] == 1.0  # ten messages in ten seconds
@@ -60,19 +55,19 @@ def test_circles_become_domains(spark: SparkSession, tmp_path: Path) -> None:
 
 def test_causal_traffic_alone(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "events", two_circles())
-    job(spark, tmp_path / "lake", tmp_path, traffic="causal")
+    run(spark, "domains", tmp_path / "lake", tmp_path, traffic="causal")
     assert read_traffic((tmp_path / "traffic.csv").read_text()).rates == (("a0", "b0", 1.0),)
 
 
 def test_lake_in_which_nobody_received_is_named(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "events", [event(Step.SENT, "a", "b", 1, at=NOON * NS)])
     with pytest.raises(LakeError, match="no application that it received"):
-        job(spark, tmp_path / "lake", tmp_path)
+        run(spark, "domains", tmp_path / "lake", tmp_path)
     with pytest.raises(ConfigError, match=r"set traffic='some'.*all, causal"):
-        job(spark, tmp_path / "lake", tmp_path, traffic="some")
+        run(spark, "domains", tmp_path / "lake", tmp_path, traffic="some")
 
 
 def test_batch_that_ends_before_it_begins_stops_the_job(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "events", [received("a", "b", 5, 4, 0)])
     with pytest.raises(LakeError, match="last is before first"):
-        job(spark, tmp_path / "lake", tmp_path)
+        run(spark, "domains", tmp_path / "lake", tmp_path)

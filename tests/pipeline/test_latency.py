@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.errors import LakeError
-from causeway.lake.sketch import merged, number_of, quantile
-from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.lake.sketch import number_of
 from causeway.pipeline.latency import PARTS
-from tests.pipeline.lakes import NOON, latency, telemetry, write_lake
+from tests.pipeline.lakes import NOON, latency, run, telemetry, write_lake
+from tests.sketches import merged, quantile
 
 HOPS = ("stored", "delivered", "held", "acknowledged")
 
@@ -30,10 +30,6 @@ def sketches(seed: int) -> list[dict[str, Any]]:
         where = {"service": rng.randint(0, 2), "writer": rng.choice(["b1", "b2"])}
         rows.append(latency(rng.choice("xyz"), NOON + rng.randint(0, 99), rng.choice(HOPS), counts, **where))
     return rows
-
-
-def job(spark: SparkSession, lake: Path, out: Path, **how: Any) -> JobResult:
-    return run_job(spark, "latency", JobRequest(str(lake), str(out), **how), lambda stage, done, total: None)
 
 
 def table(spark: SparkSession, out: Path) -> dict[tuple[Any, ...], tuple[Any, ...]]:
@@ -54,7 +50,7 @@ def test_percentiles_of_every_cut_are_those_of_the_sketches(spark: SparkSession,
     write_lake(lake, "latency", rows[:40], domain="north")
     write_lake(lake, "latency", rows[40:], domain="south")
     write_lake(lake, "telemetry", [telemetry("x", NOON, 30, bytes_in=400, bytes_out=600)])
-    summary = job(spark, lake, tmp_path).summary
+    summary = run(spark, "latency", lake, tmp_path).summary
 
     wanted: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for number, row in enumerate(rows):
@@ -83,11 +79,10 @@ def test_percentiles_of_every_cut_are_those_of_the_sketches(spark: SparkSession,
 def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> None:
     rows = sketches(4)
     lake = tmp_path / "lake"
-    stream = {"stream": True, "checkpoint": str(tmp_path / "kept")}
     for part in (rows[:30], rows[30:], []):
         write_lake(lake, "latency", part)
-        streamed = job(spark, lake, tmp_path / "stream", **stream)
-    batch = job(spark, lake, tmp_path / "batch")
+        streamed = run(spark, "latency", lake, tmp_path / "stream", checkpoint=tmp_path / "kept")
+    batch = run(spark, "latency", lake, tmp_path / "batch")
     assert streamed.summary["runs"] == 2  # the third time there was nothing new
     assert table(spark, tmp_path / "stream") == table(spark, tmp_path / "batch")
     assert streamed.figures == batch.figures
@@ -107,10 +102,10 @@ def test_sketch_that_is_none_stops_the_job(
 ) -> None:
     write_lake(tmp_path / "lake", "latency", [latency("a", NOON, "stored", {1: 1, 2: 1}) | broken])
     with pytest.raises(LakeError, match=rule):
-        job(spark, tmp_path / "lake", tmp_path)
+        run(spark, "latency", tmp_path / "lake", tmp_path)
 
 
 def test_lake_with_empty_sketches_alone_is_named(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "latency", [latency("a", NOON, "stored", {})])
     with pytest.raises(LakeError, match="without one duration"):
-        job(spark, tmp_path / "lake", tmp_path)
+        run(spark, "latency", tmp_path / "lake", tmp_path)

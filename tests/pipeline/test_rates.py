@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.errors import ConfigError, LakeError
-from causeway.pipeline.frame import JobRequest, JobResult, run_job
-from causeway.pipeline.generate_telemetry import TelemetryPlan, generate_telemetry
-from tests.pipeline.lakes import DAY, NOON, telemetry, write_lake
+from causeway.pipeline.generate.telemetry import TelemetryPlan, generate_telemetry
+from causeway.pipeline.measured_model import read_model
+from tests.pipeline.lakes import DAY, NOON, run, telemetry, write_lake
 
 TOPICS = 9
 SECONDS = 240
@@ -42,20 +41,15 @@ def by_item(counts: np.ndarray) -> np.ndarray:
     return np.array([counts[np.arange(TOPICS) % 4 == item].sum(axis=0) for item in range(4)])
 
 
-def run(spark: SparkSession, lake: Path, out: Path, **options: Any) -> JobResult:
-    request = JobRequest(str(lake), str(out), options={name: str(value) for name, value in options.items()})
-    return run_job(spark, "rates", request, lambda stage, done, total: None)
-
-
 def described(out: Path) -> tuple[np.ndarray, np.ndarray]:
-    found = json.loads((out / "model.json").read_text())
-    return np.array(found["means"]), np.array(found["covariance"])
+    found = read_model(str(out))
+    return np.array(found.means), np.array(found.covariance)
 
 
 def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
     counts, rows = dense_lake(1)
     write_lake(tmp_path / "lake", "telemetry", rows)
-    found = run(spark, tmp_path / "lake", tmp_path, period=60, peak=0.5)
+    found = run(spark, "rates", tmp_path / "lake", tmp_path, period=60, peak=0.5)
 
     rates = by_item(counts).reshape(4, 4, 60).sum(axis=(0, 2)) / 60
     periods = spark.read.parquet(str(tmp_path / "periods")).orderBy("period").collect()
@@ -85,15 +79,13 @@ def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
 def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> None:
     _, rows = dense_lake(2)
     lake, half = tmp_path / "lake", len(rows) // 2
-    request = JobRequest(
-        str(lake), str(tmp_path / "stream"), True, str(tmp_path / "kept"), options={"interval": "2", "period": "30"}
-    )
+    where: dict[str, Any] = {"out": tmp_path / "stream", "checkpoint": tmp_path / "kept"}
     runs = []
     for part in (rows[:half], rows[half:]):
         write_lake(lake, "telemetry", part)
-        found = run_job(spark, "rates", request, lambda stage, done, total: None)
+        found = run(spark, "rates", lake, **where, interval=2, period=30)
         runs.append(found.summary["runs"])
-    batch = run(spark, lake, tmp_path / "batch", interval=2, period=30)
+    batch = run(spark, "rates", lake, tmp_path / "batch", interval=2, period=30)
     assert runs == [1, 2]
     for left, right in zip(described(tmp_path / "stream"), described(tmp_path / "batch"), strict=True):
         np.testing.assert_allclose(left, right, rtol=1e-12)
@@ -104,15 +96,15 @@ def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> Non
 def test_checkpoint_of_another_lake_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("one", "two"):
         write_lake(tmp_path / name, "telemetry", [telemetry("a", NOON + n, 1, item="i") for n in range(3)])
-    request = JobRequest(str(tmp_path / "one"), str(tmp_path / "out"), True, str(tmp_path / "kept"))
-    run_job(spark, "rates", request, lambda stage, done, total: None)
+    where: dict[str, Any] = {"out": tmp_path / "out", "checkpoint": tmp_path / "kept"}
+    run(spark, "rates", tmp_path / "one", **where)
     with pytest.raises(ConfigError, match=r"checkpoint.*is about telemetry of"):
-        run_job(spark, "rates", request._replace(lake=str(tmp_path / "two")), lambda stage, done, total: None)
+        run(spark, "rates", tmp_path / "two", **where)
 
 
 def test_one_topic_with_a_constant_rate_has_no_variance(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON + n, 7, item="i") for n in range(20)])
-    found = run(spark, tmp_path / "lake", tmp_path, period=5)
+    found = run(spark, "rates", tmp_path / "lake", tmp_path, period=5)
     means, covariance = described(tmp_path)
     assert (means.tolist(), covariance.tolist()) == ([7.0], [[0.0]])
     assert (found.summary["periods"], found.summary["peak_periods"]) == (4, 4)
@@ -127,7 +119,7 @@ def test_days_nobody_recorded_are_left_out_and_a_jumped_clock_stretches_nothing(
     north = [telemetry("a", day + second, 2, item="i") for day in days for second in (0, DAY - 1)]
     write_lake(lake, "telemetry", [*north, telemetry("a", 5, 2, item="i")], domain="n")
     write_lake(lake, "telemetry", [telemetry("b", day, 1, item="j") for day in (days[0], days[2])], domain="s")
-    found = run(spark, lake, tmp_path, period=DAY, peak=0)
+    found = run(spark, "rates", lake, tmp_path, period=DAY, peak=0)
     assert found.summary["days_left_out"] == ["2023-11-15"]
     assert found.summary["windows"] == 1 + DAY + DAY
     assert len(found.summary["spans"]) == 3
@@ -139,34 +131,39 @@ def test_lake_of_mailboxes_alone_has_no_rates(spark: SparkSession, tmp_path: Pat
     rows = [telemetry("box", NOON, 7), telemetry("news", NOON, 7, item="causeway/seats")]
     write_lake(tmp_path / "lake", "telemetry", rows)
     with pytest.raises(LakeError, match="no topics with messages"):
-        run(spark, tmp_path / "lake", tmp_path)
+        run(spark, "rates", tmp_path / "lake", tmp_path)
+
+
+def test_more_days_than_the_driver_may_hold_are_named(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("causeway.pipeline.rates.DAYS_MAX", 3)
+    rows = [telemetry("a", NOON + day * DAY, 1, item="i") for day in range(4)]
+    write_lake(tmp_path / "lake", "telemetry", rows)
+    with pytest.raises(LakeError, match="more than 3 days of domains"):
+        run(spark, "rates", tmp_path / "lake", tmp_path)
 
 
 def test_row_with_negative_messages_stops_the_job(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON, -7, item="i", writer="b9")])
     with pytest.raises(LakeError, match=r"messages_in is negative.*b9"):
-        run(spark, tmp_path / "lake", tmp_path)
+        run(spark, "rates", tmp_path / "lake", tmp_path)
 
 
 def test_options_that_cannot_be_are_named(spark: SparkSession, tmp_path: Path) -> None:
     write_lake(tmp_path / "lake", "telemetry", [telemetry("a", NOON, 7, item="i")])
     with pytest.raises(ConfigError, match=r"set peak='2'.*0\.\.1"):
-        run(spark, tmp_path / "lake", tmp_path, peak=2)
+        run(spark, "rates", tmp_path / "lake", tmp_path, peak=2)
     with pytest.raises(ConfigError, match="multiple of interval=7"):
-        run(spark, tmp_path / "lake", tmp_path, interval=7)
+        run(spark, "rates", tmp_path / "lake", tmp_path, interval=7)
     with pytest.raises(ConfigError, match=r"set colour.*no option of rates"):
-        run(spark, tmp_path / "lake", tmp_path, colour="red")
+        run(spark, "rates", tmp_path / "lake", tmp_path, colour="red")
 
 
-def test_generated_telemetry_is_the_same_for_a_seed_and_has_crowds(spark: SparkSession, tmp_path: Path) -> None:
+def test_generated_telemetry_has_crowds(spark: SparkSession, tmp_path: Path) -> None:
     plan = TelemetryPlan(topics=40, items=8, seconds=1500, crowds=2, rate=3.0, start=NOON + 17, seed=5)
-    sums = []
-    for name in ("one", "two"):
-        generate_telemetry(spark, str(tmp_path / name), plan)
-        rows = spark.read.parquet(str(tmp_path / name))
-        sums.append(sorted(map(tuple, rows.select("name", "second", "messages_in").collect())))
-    assert sums[0] == sums[1]
-    run(spark, tmp_path / "one", tmp_path, peak=0, period=100)
+    generate_telemetry(spark, str(tmp_path / "one"), plan)
+    run(spark, "rates", tmp_path / "one", tmp_path, peak=0, period=100)
     _, covariance = described(tmp_path)
     deviations = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviations, deviations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from causeway.core.placing import PlannedItems
 from causeway.errors import ConfigError
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.placement.cases import build_cases
 from causeway.placement.instance import BrokerCapacity, Instance
 from causeway.placement.loads import Loads
@@ -33,15 +35,15 @@ def covariance() -> np.ndarray[Any, Any]:
 
 def run(spark: SparkSession, tmp_path: Path, **options: str) -> JobResult:
     (tmp_path / "rates").mkdir(exist_ok=True)
-    model = {"topics": ITEMS, "means": MEANS, "covariance": covariance().tolist()}
-    (tmp_path / "rates" / "model.json").write_text(json.dumps(model))
+    model = MeasuredModel(items=ITEMS, means=MEANS, covariance=covariance().tolist())
+    write_model(str(tmp_path / "rates"), model)
     request = JobRequest("", str(tmp_path / "out"), options={"rates": str(tmp_path / "rates"), **options})
     return run_job(spark, "risk", request, lambda stage, done, total: None)
 
 
-def described(tmp_path: Path, present: dict[str, list[str]]) -> str:
+def described(tmp_path: Path, present: dict[str, list[str]], brokers: Mapping[str, float] = BROKERS) -> str:
     path = tmp_path / "placement.json"
-    path.write_text(json.dumps({"brokers": BROKERS, "present": present}))
+    path.write_text(json.dumps({"brokers": brokers, "present": present}))
     return str(path)
 
 
@@ -103,3 +105,9 @@ def test_bad_request_is_refused_by_name(
 def test_placement_that_names_strangers_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="none of the brokers"):
         run(spark, tmp_path, placement=described(tmp_path, {ITEMS[0]: ["b9"]}))
+
+
+@pytest.mark.parametrize("capacity", [0.4, -5.0])
+def test_capacity_that_cannot_be_is_refused(spark: SparkSession, tmp_path: Path, capacity: float) -> None:
+    with pytest.raises(ConfigError, match=r"brokers, b0.*1 or more"):
+        run(spark, tmp_path, placement=described(tmp_path, {ITEMS[0]: ["b0"]}, {**BROKERS, "b0": capacity}))

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from causeway.errors import ConfigError
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
-from causeway.pipeline.spread import spread
+from causeway.pipeline.spread import Executors
 from causeway.sim.faults import options_calm
 from causeway.sim.soak import run_bounded
 
@@ -48,11 +48,12 @@ def test_values_that_cannot_be_are_named(spark: SparkSession, tmp_path: Path) ->
         ({"workloads": "dancing"}, r"set workloads='dancing': must be of: .*express"),
         ({"base": "wild"}, "swarm, calm"),
         ({"seeds": "0"}, "set seeds"),
+        ({"seeds": "2.9"}, "set seeds"),
     ):
         with pytest.raises(ConfigError, match=complaint):
             job(spark, tmp_path, **options)
 
 
-def test_spread_tells_every_case_with_its_place(spark: SparkSession) -> None:
-    assert sorted(spread(spark, abs, [-5, 3, -1])) == [(0, 5), (1, 3), (2, 1)]
-    assert list(spread(spark, abs, [])) == []
+def test_executors_tell_every_case_with_its_place(spark: SparkSession) -> None:
+    assert sorted(Executors(spark).run(abs, [-5, 3, -1])) == [(0, 5), (1, 3), (2, 1)]
+    assert list(Executors(spark).run(abs, [])) == []

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from causeway.placement import BrokerCapacity, Instance, from_moments, place
@@ -45,6 +45,12 @@ def instances(draw: st.DrawFn) -> Instance:
     )
 
 
+def at_the_edge(means: list[float], matrix: list[list[float]], *capacities: float) -> Instance:
+    """No repair, so that the matrix counts as it is."""
+    model = from_moments(means, np.array(matrix), [f"t{number}" for number in range(len(means))], repair=False)
+    return Instance(model, [BrokerCapacity(f"b{number}", capacity) for number, capacity in enumerate(capacities)])
+
+
 @given(symmetric())
 def test_repaired_matrix_is_a_covariance_and_no_set_varies_less(matrix: npt.NDArray[np.float64]) -> None:
     size = len(matrix)
@@ -64,6 +70,8 @@ def test_risk_is_a_probability(mean: float, variance: float, capacity: float) ->
 
 @settings(max_examples=20, deadline=None, phases=UNSHRUNK)
 @given(instances(), st.integers(0, 3))
+@example(at_the_edge([0.001, 0.0], [[1.0, -1.0], [-1.0, 1.0]], 0.001, 0.001), 0)  # at its capacity, varying alone only
+@example(at_the_edge([0.0, 0.0, 1.0], [[1.0, 0.0, 0.0], [0.0, 0.0, 9.0], [0.0, 9.0, 1.0]], 0.001, 0.001), 0)
 def test_search_is_never_better_than_what_is_proven(instance: Instance, seed: int) -> None:
     proven, found = place(instance, method="exact"), place(instance, method="search", seed=seed)
     slack = 1e-6 * (1 + instance.model.total)

@@ -17,10 +17,10 @@ from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
-from causeway.evaluate.keeping import Keeping
-from causeway.evaluate.spreading import Processes, Spread
+from causeway.evaluate.spreading import Processes
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
+from causeway.pipeline.spread import Keeping, Spread
 
 KEPT = "cases"
 """The folder of finished cases, beside the report."""
@@ -109,20 +109,19 @@ def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool)
     with Progress(*columns, console=notices(), transient=True, disable=hidden) as bar:
         tasks = {name: bar.add_task(name, total=None, start=False) for name in folders}
         for name, folder in folders.items():
-            kept = folder / KEPT
-            if fresh and kept.is_dir():
-                for path in kept.glob("*.json"):
-                    path.unlink()
-            spread = extent.spread if extent.quick else Keeping(extent.spread, kept)
+            keeping = Keeping(extent.spread, folder / KEPT)
+            if fresh:
+                keeping.forget()
             bar.start_task(tasks[name])
 
             def tick(done: int, total: int, name: str = name) -> None:
                 bar.update(tasks[name], completed=done, total=total)
 
-            found.append(run_experiment(name, extent._replace(spread=spread), tick))
+            usual = extent if extent.quick else extent._replace(spread=keeping)
+            found.append(run_experiment(name, usual, tick))
             written += write(found[-1], folder)
-            if isinstance(spread, Keeping) and spread.skipped:
-                notices().print(f"{name}: {spread.skipped} cases were measured by an earlier run (see --fresh)")
+            if keeping.skipped:
+                notices().print(f"{name}: {keeping.skipped} cases were measured by an earlier run (see --fresh)")
     if not has_parquet():
         notices().print("tables are written as CSV only; for Parquet: pip install 'causeway[pipeline]'")
     return found, written

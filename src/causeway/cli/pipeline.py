@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from causeway.cli.options import AsJson
-from causeway.cli.output import EXIT_OK, console, notices, print_json
+from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing, draw
 from causeway.pipeline.faults import spark_errors
@@ -56,7 +56,8 @@ def pipeline(
 
     Writes result.json, Parquet tables and a picture to --out. With --json the content of result.json is printed, as one
     object: "job", "summary", "tables", "pictures". On a cluster, --lake and --out are folders that its executors see
-    under the same path. Exit codes: 0 done, 1 the lake or Spark stopped it, 2 a flag is wrong or something is missing.
+    under the same path. Exit codes: 0 done, 1 a guarantee did not hold (audit), a run failed (sweep), or the lake or
+    Spark stopped it, 2 a flag is wrong or something is missing.
     """
     folder = str(out or Path("pipeline") / job)
     kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""
@@ -77,7 +78,7 @@ def pipeline(
         print_json(result)
     else:
         _show(found, folder, pictures)
-    return EXIT_OK
+    return EXIT_OK if found.holds else EXIT_FAILED
 
 
 def parse_options(settings: list[str]) -> dict[str, str]:

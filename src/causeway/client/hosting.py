@@ -195,6 +195,13 @@ class Host:
     # For the drivers -------------------------------------------------------------------------------------------
     async def _start_driver(self) -> None:
         """On the event loop that will carry the session."""
+        try:
+            await self._open_driver()
+        except BaseException:
+            await self._stop_driver()  # kept state is free for the next that asks
+            raise
+
+    async def _open_driver(self) -> None:
         driver = MachineDriver(self, on_crash=self._on_crash)
         if self._state is not None:
             store = SqliteStore(self._state)

@@ -15,7 +15,7 @@ import msgspec
 
 from causeway.evaluate.aaa_words import conclusions, text
 from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
-from causeway.evaluate.fits import confidence, logarithm_fit, power_fit
+from causeway.evaluate.fits import another, confidence, logarithm_fit, power_fit
 from causeway.evaluate.seat_costs import (
     BROADCAST,
     PING,
@@ -189,6 +189,7 @@ def fits_of(measured: Sequence[SeatCost]) -> list[dict[str, Any]]:
             powers = [power_fit(sizes, curve) for curve in curves]
             logarithms = [logarithm_fit(sizes, curve) for curve in curves]
             exponent, width = confidence([fit.slope for fit in powers])
+            _, wider = another([fit.slope for fit in powers])
             fits.append(
                 {
                     "traffic": traffic,
@@ -199,6 +200,7 @@ def fits_of(measured: Sequence[SeatCost]) -> list[dict[str, Any]]:
                     "seeds": len(seeds),
                     "exponent": exponent,
                     "plus_minus": width if math.isfinite(width) else None,
+                    "another_seed": wider if math.isfinite(wider) else None,
                     "factor": math.exp(statistics.fmean(fit.intercept for fit in powers)),
                     "power_r2": statistics.fmean(fit.r2 for fit in powers),
                     "per_ln_n": statistics.fmean(fit.slope for fit in logarithms),

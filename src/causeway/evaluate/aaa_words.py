@@ -205,7 +205,8 @@ there are too low by a few per cent. Checked once against a warm-up of 30,000 me
 one domain of 28, against 6 n², 3 % of both. In larger networks nobody has waited so long; there such pairs are a
 smaller part of all.
 
-Intervals are 95 % over seeds (Student's t), for the exponent of a line through the logarithms."""
+Intervals are 95 % over seeds (Student's t), for the exponent of a line through the logarithms; *one more seed* is the
+wider interval in which the exponent of another seed lies."""
 
 
 def _unicast(means: Rows, fits: Rows) -> str:
@@ -232,6 +233,7 @@ def _unicast(means: Rows, fits: Rows) -> str:
             "metric": fit["metric"].replace("_", " "),
             "servers": f"{fit['from_seats']} to {fit['to_seats']}",
             "as a power": exponent(fit),
+            "one more seed": f"± {fit['another_seed']:.2f}" if fit["another_seed"] is not None else "",
             "R² of that": fit["power_r2"],
             "as a logarithm": logarithm(fit),
             "R² of it": fit["logarithm_r2"],
@@ -241,7 +243,7 @@ def _unicast(means: Rows, fits: Rows) -> str:
     ]
     stamps, bus_stamps = (fit_of(fits, UNICAST, layout, "stamp_bytes") for layout in ("flat", "bus"))
     lines = fit_of(fits, UNICAST, "flat", "row_bytes")
-    return f"""## Remote unicast, random pairs
+    return f"""## Remote unicast, random pairs (Fig. 8, 11 and 12)
 
 ![cells](unicast_cells.png)
 
@@ -292,7 +294,7 @@ def _published(means: Rows) -> str:
         for row in means
         if row["traffic"] == BROADCAST
     ]
-    return f"""## Broadcast
+    return f"""## Broadcast (Fig. 9)
 
 ![broadcast](broadcast_cells.png)
 

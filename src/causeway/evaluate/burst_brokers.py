@@ -64,6 +64,11 @@ class BurstCase(msgspec.Struct, frozen=True, kw_only=True):
     learned: Bursts = Bursts(seconds=3_600, starts=0.02, lasts=10.0)
     """What placements are computed from; what is replayed is drawn alike."""
 
+    @property
+    def weight(self) -> float:
+        """About how much work it is, in seconds."""
+        return 3.0 + 0.12 * self.seconds
+
 
 class BurstCount(msgspec.Struct, frozen=True, kw_only=True):
     """What one placement came to."""
@@ -83,6 +88,8 @@ class BurstCount(msgspec.Struct, frozen=True, kw_only=True):
     """By the owners of items, within the replayed seconds."""
     received: int
     """By the subscriber."""
+    overloaded_by_second: tuple[int, ...]
+    """Brokers above capacity in each."""
     computed_seconds: int
     """Broker-seconds above capacity if the rates are only added up: what the simulated brokers should have had."""
 
@@ -228,6 +235,7 @@ def _replayed(
         published=int(question.trace.sum()),
         handled=int((before - first).sum()),
         received=domain.received - read_before,
+        overloaded_by_second=tuple((above > 0).sum(axis=1).tolist()),
         computed_seconds=replay(question.trace.astype(np.float64), owner, capacity).overloaded_seconds,
     )
 

@@ -22,7 +22,8 @@ STYLES: Final = (
 
 TICKS_MAX: Final = 12
 RANGE_ASIDE: Final = 0.04
-"""Inches between ranges of several curves at one place: they stand side by side."""
+MARK_ASIDE: Final = 0.14
+"""Inches between ranges, and between marks, of several curves at one place: they stand side by side."""
 
 
 def check_drawing() -> None:
@@ -53,7 +54,7 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
             if curve.formula:
                 _draw_formula(axes, curve)
             else:
-                _draw_measured(axes, curve, RANGE_ASIDE * curve.style if figure.scale == "linear" else 0.0)
+                _draw_measured(axes, curve, curve.style if figure.scale == "linear" else 0)
         axes.margins(x=0.1, y=0.1)
         _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
@@ -77,14 +78,18 @@ def _draw_formula(axes: Any, curve: Curve) -> None:
     )
 
 
-def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
+def _draw_measured(axes: Any, curve: Curve, steps: int) -> None:
+    """Ranges stand so many steps aside; so do marks that nothing joins."""
     from matplotlib.transforms import ScaledTranslation
 
     mark, line, grey = STYLES[curve.style % len(STYLES)]
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
     drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
     drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
+    aside = steps * (RANGE_ASIDE if curve.joined else MARK_ASIDE)
     moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
+    if not curve.joined:
+        drawn.set_transform(moved)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
         (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
         bar.set_transform(moved)
@@ -104,7 +109,7 @@ def _place_ticks(axes: Any, figure: Figure) -> None:
         if min(heights) < 0:
             axes.axhline(0, color="0.6", linewidth=0.8)
         else:
-            axes.set_ylim(0, 1.08 * max(heights))
+            axes.set_ylim(0, 1.08 * (max(heights) or 1.0))  # nothing but zeros is a line at the bottom
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from causeway.evaluate.spreading import Processes, Spread
+from causeway.evaluate.spreading import Processes
 from causeway.figures import Curve, Figure
+from causeway.pipeline.spread import Spread
 
 __all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 

@@ -6,33 +6,11 @@ executors (pipeline/spread.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from causeway.evaluate.spreading import Case, Found
 from causeway.pipeline.session import open_session
-from causeway.pipeline.spread import spread
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-
-class Executors:
-    """The executors of a session."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-
-    def run(
-        self, measure: Callable[[Case], Found], cases: Sequence[Case], tick: Callable[[int, Found], None]
-    ) -> list[Found]:
-        """See `Spread`."""
-        found: dict[int, Found] = {}
-        for place, one in spread(self._session, measure, cases):
-            found[place] = one
-            tick(place, one)
-        return [found[place] for place in range(len(cases))]
+from causeway.pipeline.spread import Executors
 
 
 @contextmanager

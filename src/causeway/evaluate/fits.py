@@ -50,8 +50,19 @@ def confidence(values: Sequence[float]) -> tuple[float, float]:
     mean = statistics.fmean(values)
     if len(values) < 2:
         return mean, math.inf
-    quantile = STUDENT_95[min(len(values) - 1, len(STUDENT_95)) - 1]
-    return mean, quantile * statistics.stdev(values) / math.sqrt(len(values))
+    return mean, student(len(values)) * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def another(values: Sequence[float], count: int = 1) -> tuple[float, float]:
+    """The mean of independent repetitions, and half the width of the interval around it in which the mean of `count`
+    more of them lies (95 %): wider than `confidence`, since those vary too."""
+    mean, width = confidence(values)
+    return mean, width * math.sqrt(1 + len(values) / count)
+
+
+def student(repetitions: int) -> float:
+    """The quantile for so many repetitions; that of ten for more, which is a little too wide."""
+    return STUDENT_95[min(repetitions - 1, len(STUDENT_95)) - 1]
 
 
 def relative_spread(groups: Iterable[Sequence[float]]) -> float:
@@ -73,4 +84,4 @@ def prediction(spread: float, repetitions: int, count: int) -> float:
     """
     if repetitions < 2:
         return math.inf
-    return STUDENT_95[min(repetitions - 1, len(STUDENT_95)) - 1] * spread * math.sqrt(1 + 1 / count)
+    return student(repetitions) * spread * math.sqrt(1 + 1 / count)

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.evaluate.burst_brokers import BurstCase, BurstCount, replayed_bursts
 from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
-from causeway.evaluate.fits import confidence
+from causeway.evaluate.fits import another
+from causeway.evaluate.gemom_bursts import burst_figure, burst_tables
 from causeway.evaluate.gemom_words import conclusions, text
 from causeway.evaluate.paper_placement import example
 from causeway.evaluate.placement_trials import (
@@ -30,6 +32,7 @@ from causeway.evaluate.placement_trials import (
     FailureTrial,
     PlacementTrial,
     TrialCase,
+    Trials,
     measure,
 )
 from causeway.evaluate.spreading import run_cases
@@ -46,41 +49,59 @@ class TrialPlan(msgspec.Struct, frozen=True):
     failing: int
     """For each use."""
     uses: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8)
+    bursts: tuple[int, int] = (1, 40)
+    """Seeds, and seconds of each."""
 
 
 QUICK: Final = TrialPlan(instances=10, correlations=(0.0, 0.3, 0.6, 0.9), failing=6)
-FULL: Final = TrialPlan(instances=60, correlations=(0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9), failing=30)
+FULL: Final = TrialPlan(instances=60, correlations=(0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9), failing=30, bursts=(6, 120))
+
+Case = TrialCase | BurstCase
+Found = Trials | list[BurstCount]
 
 
-def plan_cases(plan: TrialPlan, seed: int) -> list[TrialCase]:
-    """Every instance of a plan; those with failures take longer and come first."""
-    failing = [TrialCase(CORRELATION, use, seed + n, fails=True) for use in plan.uses for n in range(plan.failing)]
-    return failing + [TrialCase(each, USE, seed + n) for each in plan.correlations for n in range(plan.instances)]
+def plan_cases(plan: TrialPlan, seed: int) -> list[Case]:
+    """Every instance of a plan, the longest first."""
+    seeds, seconds = plan.bursts
+    return [
+        *(BurstCase(seed=seed + n, seconds=seconds) for n in range(seeds)),
+        *(TrialCase(CORRELATION, use, seed + n, fails=True) for use in plan.uses for n in range(plan.failing)),
+        *(TrialCase(each, USE, seed + n) for each in plan.correlations for n in range(plan.instances)),
+    ]
+
+
+def measure_either(case: Case) -> Found:
+    """One case."""
+    return replayed_bursts(case) if isinstance(case, BurstCase) else measure(case)
 
 
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Compute everything and put it beside the paper; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    done = 0
+    total, done = round(10 * sum(case.weight for case in cases)), 0.0
 
-    def advance(case: TrialCase) -> None:
+    def advance(case: Case) -> None:
         nonlocal done
-        done += 1
-        tick(done, len(cases))
+        done += 10 * case.weight
+        tick(round(done), total)
 
-    found = run_cases(measure, cases, extent.spread, advance)
-    placed = [trial for one in found for trial in one.placements]
-    failed = [trial for one in found for trial in one.failures]
-    return evaluated(placed, failed, extent)
+    found = run_cases(measure_either, cases, extent.spread, advance)
+    trials = [one for one in found if isinstance(one, Trials)]
+    placed = [trial for one in trials for trial in one.placements]
+    failed = [trial for one in trials for trial in one.failures]
+    return evaluated(placed, failed, [count for one in found if isinstance(one, list) for count in one], extent)
 
 
-def evaluated(placed: Sequence[PlacementTrial], failed: Sequence[FailureTrial], extent: Extent) -> Evaluation:
-    """What instances say."""
+def evaluated(
+    placed: Sequence[PlacementTrial], failed: Sequence[FailureTrial], bursts: Sequence[BurstCount], extent: Extent
+) -> Evaluation:
+    """What instances and bursts say."""
     gains = gains_of(placed)
     tables = {
         **example(),
         "correlation": correlation_table(placed, gains),
         "mirrors": mirror_table(failed),
+        **burst_tables(bursts),
         "instance_gains": gains,
         "placement_trials": [msgspec.structs.asdict(trial) for trial in placed],
         "failure_trials": [msgspec.structs.asdict(trial) for trial in failed],
@@ -134,7 +155,7 @@ def correlation_table(placed: Sequence[PlacementTrial], gains: Sequence[dict[str
             trials = [t for t in placed if (t.correlation, t.placement) == (correlation, name)]
             key = name.replace(" ", "_")
             row["instances"] = len(trials)
-            mean, width = confidence([100 * trial.loss for trial in trials])
+            mean, width = another([100 * trial.loss for trial in trials], len(trials))
             row |= {f"{key}_loss": round(mean, 4), f"{key}_plus_minus": round(width, 4)}
             row[f"{key}_largest_risk"] = round(statistics.fmean(trial.largest_risk for trial in trials), 5)
         for other in (ROUND_ROBIN, MEAN_LOAD):
@@ -188,6 +209,7 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
         _gain(tables["correlation"]),
         _loss(tables["correlation"]),
         _failures(tables["mirrors"]),
+        burst_figure(tables["burst_seconds"]),
     )
 
 
@@ -225,7 +247,7 @@ def _gain(rows: Sequence[dict[str, Any]]) -> Figure:
         "gain_by_correlation",
         f"Placement by risk, {ITEMS} items on {BROKERS} brokers, {USE:.0%} used: gain",
         "correlation of items of one group",
-        "part of the loss saved (median, 10 to 90 %)",
+        "part of the loss saved (10, 50, 90 %)",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1)),
         scale="linear",
     )
@@ -244,7 +266,7 @@ def _loss(rows: Sequence[dict[str, Any]]) -> Figure:
         "loss_by_correlation",
         f"{ITEMS} items on {BROKERS} brokers, {USE:.0%} used: expected loss",
         "correlation of items of one group",
-        "rate on overloaded brokers, % of all (mean, 95 %)",
+        "loss, % of all rates (mean, 95 %)",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1), curve(BY_RISK, 2)),
         scale="linear",
     )
@@ -265,7 +287,7 @@ def _failures(rows: Sequence[dict[str, Any]]) -> Figure:
         "risk_after_failures",
         f"Mirrors on {BROKERS} brokers: the largest risk after failures",
         "use of all brokers, %",
-        "largest overload probability, mean over failures",
+        "largest overload probability (mean)",
         tuple(
             curve(mirrors, failures, style)
             for failures in (1, 2)

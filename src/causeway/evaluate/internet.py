@@ -13,7 +13,7 @@ import msgspec
 
 from causeway.evaluate import ring_counts, ring_model
 from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
-from causeway.evaluate.fits import confidence
+from causeway.evaluate.fits import another
 from causeway.evaluate.internet_words import TOLERANCES, conclusions, text
 from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCount, RingCountCase
 from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, upkeep_of
@@ -245,7 +245,7 @@ def bytes_of(upkeep: RingUpkeep, sizes: Mapping[str, float]) -> float:
 def ring_row(models: Sequence[ModelledRing], sizes: Mapping[str, float], told: float) -> dict[str, Any]:
     """One size of ring, as the model has it; rows of routing tables are longer in larger rings."""
     ring = modelled(models)
-    hops, width = confidence([model.hops_mean for model in models])
+    hops, width = another([model.hops_mean for model in models])
     usual, calm = upkeep_of(ring, *USUAL), upkeep_of(ring, *CALM)
     longer = {**sizes, "row_replies": sizes["row_replies"] * ring.row_told / told}
     return {

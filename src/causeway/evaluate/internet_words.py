@@ -160,9 +160,9 @@ def _large(tables: Tables) -> str:
 
 ![upkeep](upkeep.png)
 
-± is a 95 % interval over seeds (Student's t): each has its own ring, lookups and tables. The last four columns are of
-one broker, the first three of them with the usual heartbeat (250 ms, silence after 1.5 s), in a ring that is old enough
-to have measured its tables. Sizes of frames are those of the largest ring that joined.
+± is the range in which one more seed lies (95 %, Student's t): each has its own ring, lookups and tables. The last four
+columns are of one broker, the first three of them with the usual heartbeat (250 ms, silence after 1.5 s), in a ring
+that is old enough to have measured its tables. Sizes of frames are those of the largest ring that joined.
 
 Upkeep is nearly all signs of life: of the 16 neighbours on the ring, and of the links that each round of upkeep opens
 for half a minute. Neither depends on N. What grows is the row of a table that is told in each round, and the share of

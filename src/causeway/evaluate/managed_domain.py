@@ -25,6 +25,9 @@ BITS_PER_SECOND: Final = 10_000_000
 START_APART: Final[Duration] = 100 * MILLISECOND
 SETTLED: Final[Duration] = 5 * SECOND
 """After the last broker is in the directory: tables are full and groups where they belong."""
+FILL_APART: Final[Duration] = 50 * MILLISECOND
+"""Between two mailboxes that are filled, so that lines are mostly free: they have no flow control here, and signs of
+life wait on them behind everything else."""
 PATIENCE: Final[Duration] = 60 * SECOND
 COPIES: Final = 3
 NAMES_TRIED_MAX: Final = 10_000
@@ -163,7 +166,7 @@ class ManagedDomain(SimRun):
 
     # Deeds -----------------------------------------------------------------------------------------------------
     def fill(self, mailboxes: Sequence[str], letters: int, size: int) -> None:
-        """So many letters in each of these mailboxes."""
+        """So many letters in each of these mailboxes, one mailbox after the other."""
         sender = self.application("sender")
         self.launch(sender)
         self._pass(SECOND)
@@ -171,6 +174,7 @@ class ManagedDomain(SimRun):
             self.mailbox(name)
             for _ in range(letters):
                 sender.send(name, ServiceClass.TRANSACTIONAL, size, timeout=PATIENCE)
+            self._pass(FILL_APART)
         self.within(PATIENCE, lambda: sender.session is not None and sender.session.idle)
         sender.close()
         self._pass(SETTLED)

@@ -8,6 +8,7 @@ Owns: which messages are sent over which network, and their means beside the for
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 from collections.abc import Sequence
@@ -109,6 +110,10 @@ class MailCost(msgspec.Struct, frozen=True, tag=True):
     one_way_ms: float | None = None
     round_trip_ms: float | None = None
     frames: float = 0.0
+    one_way_ms_error: float = 0.0
+    round_trip_ms_error: float = 0.0
+    frames_error: float = 0.0
+    """Standard errors of these means over the messages of this network."""
     bytes: float = 0.0
     formula_one_way_ms: float = 0.0
     formula_round_trip_ms: float | None = None
@@ -186,11 +191,18 @@ def _cost(empty: MailCost, kind: MailKind, trips: Sequence[Trip]) -> MailCost:
         one_way_ms=statistics.fmean(trip.one_way or 0 for trip in trips) / MILLISECOND,
         round_trip_ms=statistics.fmean(answered) / MILLISECOND if answered else None,
         frames=statistics.fmean(trip.frames for trip in trips),
+        one_way_ms_error=_error([trip.one_way or 0 for trip in trips]) / MILLISECOND,
+        round_trip_ms_error=_error(answered) / MILLISECOND if answered else 0.0,
+        frames_error=_error([trip.frames for trip in trips]),
         bytes=statistics.fmean(trip.bytes for trip in trips),
         formula_one_way_ms=one_way_ms(system, kind, out),
         formula_round_trip_ms=round_trip_ms(system, kind, back) if back is not None else None,
         formula_frames=frames(system, kind, hops),
     )
+
+
+def _error(values: Sequence[float]) -> float:
+    return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def _per_frame(totals: Sequence[tuple[int, int]]) -> float:

@@ -28,16 +28,16 @@ class DrawnAs(NamedTuple):
 ONLINE: Final = DrawnAs("PBM, receiver there", MailCurve(PBM), 0)
 STORED: Final = DrawnAs("MSMQ recoverable, transactional", MailCurve(MSMQ), 1)
 UNSTORED: Final = DrawnAs("MSMQ express", MailCurve(MSMQ, EXPRESS), 1, hollow=True)
+AWAY: Final = DrawnAs("PBM, receiver away", MailCurve(PBM, online=False), 0, hollow=True)
+EXPRESS_AWAY: Final = DrawnAs("PBM express, receiver away", MailCurve(PBM, EXPRESS, online=False), 3, hollow=True)
 LEARNED: Final = DrawnAs("our brokers, learned routes", MailCurve(CAUSEWAY, learned=True), 2, hollow=True)
 
 
 def figures(means: Rows, crossed: Rows) -> tuple[Figure, ...]:
     """All figures of the report."""
-    to_broker = DrawnAs("PBM, receiver away (to its broker)", MailCurve(PBM, online=False), 0, hollow=True)
-    away = DrawnAs("PBM, receiver away", MailCurve(PBM, online=False), 0, hollow=True)
     return (
-        _against_brokers(means, "fig_6a_delay", "Fig. 6(a): delivery delay, 15 ms at most", "one_way_ms", to_broker),
-        _against_brokers(means, "fig_6b_round_trip", "Fig. 6(b): round trip, 15 ms at most", "round_trip_ms", away),
+        _against_brokers(means, "fig_6a_delay", "Fig. 6(a): delivery delay, 15 ms at most", "one_way_ms"),
+        _against_brokers(means, "fig_6b_round_trip", "Fig. 6(b): round trip, 15 ms at most", "round_trip_ms"),
         _traffic(means, "fig_7a_reliable", "Fig. 7(a): messages for one reliable message", reliable=True),
         _traffic(means, "fig_7b_unreliable", "Fig. 7(b): messages for one unreliable message", reliable=False),
         _against_distance(means, "fig_8a_delay", "Fig. 8(a): delivery delay", "one_way_ms"),
@@ -45,6 +45,13 @@ def figures(means: Rows, crossed: Rows) -> tuple[Figure, ...]:
         _larger(means),
         _crossings(crossed),
     )
+
+
+def _away(metric: str) -> tuple[DrawnAs, ...]:
+    """One way every type takes as long to the broker of a receiver that is away; round trips do not."""
+    if metric == "one_way_ms":
+        return (AWAY._replace(label="PBM, receiver away (to its broker)"),)
+    return AWAY, EXPRESS_AWAY
 
 
 UNITS: Final = {
@@ -68,9 +75,9 @@ def _in_paper(means: Rows, shown: DrawnAs, metric: str) -> Curve:
     return _drawn(shown, rows, "brokers", metric)
 
 
-def _against_brokers(means: Rows, name: str, title: str, metric: str, away: DrawnAs) -> Figure:
+def _against_brokers(means: Rows, name: str, title: str, metric: str) -> Figure:
     """Whole brokers are drawn without the range of another seed: they are two dozen pairs, and the exchange many."""
-    curves = [_in_paper(means, shown, metric) for shown in (ONLINE, away, STORED, UNSTORED)]
+    curves = [_in_paper(means, shown, metric) for shown in (ONLINE, *_away(metric), STORED, UNSTORED)]
     for learned, label in ((False, "our brokers, measured"), (True, "our brokers, learned routes, measured")):
         rows: list[dict[str, Any]] = [
             {**row, f"{metric}_range": None}
@@ -94,25 +101,21 @@ def _traffic(means: Rows, name: str, title: str, *, reliable: bool) -> Figure:
         ),
     ]
     if reliable:
-        shown.append(DrawnAs("PBM express, receiver away", MailCurve(PBM, EXPRESS, online=False), 3, hollow=True))
+        shown.append(EXPRESS_AWAY)
+    else:  # an express message takes as many to the broker of a receiver that is away
+        shown[0] = shown[0]._replace(label="PBM, receiver there, or express")
     curves = tuple(_in_paper(means, one, "frames") for one in shown)
     return Figure(name, title, BROKERS, UNITS["frames"], curves, y_scale="linear")
 
 
 def _against_distance(means: Rows, name: str, title: str, metric: str) -> Figure:
     brokers = max(row["brokers"] for row in means if row["most_ms"] != BASE_MS and row["brokers"] <= PAPER_SIZE_MAX)
-    shown = [
-        ONLINE,
-        DrawnAs("PBM, perfect tables", MailCurve(PBM, perfect=True), 0, hollow=True),
-        STORED,
-        UNSTORED,
-        DrawnAs("our brokers", MailCurve(CAUSEWAY), 2),
-        LEARNED,
-    ]
-    if metric == "one_way_ms":
-        # One way they do the same.
-        shown[0] = ONLINE._replace(label="PBM, our brokers")
-        del shown[4]
+    shown = [ONLINE, *_away(metric), STORED, UNSTORED, LEARNED]
+    if metric == "one_way_ms":  # they do the same
+        shown[0] = ONLINE._replace(label="PBM and our brokers, receiver there")
+        shown.append(DrawnAs("PBM, perfect tables", MailCurve(PBM, perfect=True), 3))
+    else:
+        shown.append(DrawnAs("our brokers", MailCurve(CAUSEWAY), 2))
     curves = tuple(_drawn(one, curve(means, one.line, brokers=brokers), "most_ms", metric) for one in shown)
     title = f"{title}, {brokers:,} brokers"
     return Figure(name, title, DISTANCE, UNITS[metric], curves, scale="linear")

@@ -51,7 +51,8 @@ AGREED: Final = 0.02
 def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
     """For each network, system and kind of message: means over seeds, and around them the range of another seed.
 
-    How much seeds differ is taken from all sizes together; how sure that is, from the number of seeds.
+    How much seeds differ is taken from all sizes together; how sure that is, from the number of seeds. It is never less
+    than what the messages of one network alone make them differ: a few seeds may be alike by chance.
     """
     groups: dict[tuple[Any, ...], list[MailCost]] = {}
     alike: dict[tuple[Any, ...], list[list[MailCost]]] = {}
@@ -78,10 +79,18 @@ def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[Mail
         if metric in WITH_RANGE:
             width = math.inf
             if mean is not None:
-                spread = relative_spread(_values(same, metric) for same in alike)
+                spread = max(relative_spread(_values(same, metric) for same in alike), _within(alike, metric))
                 width = mean * prediction(spread, max(len(same) for same in alike), len(values))
             row[f"{metric}_range"] = round(width, 4) if math.isfinite(width) else None
     return row
+
+
+def _within(alike: list[list[MailCost]], metric: str) -> float:
+    """The standard error of a mean over the messages of one network, as a share of the mean, over all of them."""
+    shares = [
+        getattr(cost, f"{metric}_error") / value for same in alike for cost in same if (value := getattr(cost, metric))
+    ]
+    return math.sqrt(statistics.fmean(share**2 for share in shares)) if shares else 0.0
 
 
 def _values(group: list[MailCost], metric: str) -> list[float]:

@@ -45,6 +45,11 @@ class TrialCase(msgspec.Struct, frozen=True):
     seed: int
     fails: bool = False
 
+    @property
+    def weight(self) -> float:
+        """About how much work it is, in seconds."""
+        return 0.5 if self.fails else 0.3
+
 
 class PlacementTrial(msgspec.Struct, frozen=True):
     """One placement of one instance with all brokers up."""

@@ -240,14 +240,20 @@ def beyond(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
                 "brokers": brokers,
                 "domains": killed[0].domains,
                 "spares": killed[0].spares,
-                "one_failure": _spread([c.seconds for c in one])[0],
-                "five_failures": _spread([c.seconds for c in five])[0],
+                "one_failure": _until_moved(one),
+                "five_failures": _until_moved(five),
+                "seats_and_copies_of_one": _spread([max(c.seats_seconds, c.whole_seconds) for c in one])[0],
                 "seats_and_copies_of_five": _spread([max(c.seats_seconds, c.whole_seconds) for c in five])[0],
                 "landmark_per_broker": rates["landmark_per_broker"],
                 "everything_per_broker": rates["everything"],
             }
         )
     return rows
+
+
+def _until_moved(found: Sequence[RecoveryCost]) -> float | None:
+    """None if it was not waited for in every run."""
+    return _spread([c.seconds for c in found])[0] if all(c.moved for c in found) else None
 
 
 # Figures ------------------------------------------------------------------------------------------------------------
@@ -293,8 +299,8 @@ def _timeline(letters: Sequence[dict[str, Any]], *, silent: bool) -> Figure:
     return Figure(
         "timeline_silent" if silent else "timeline_killed",
         f"A broker on the way {'vanishes' if silent else 'is killed'} at 0 s (Fig. 8)",
-        "seconds",
-        "message",
+        "seconds since the failure",
+        "number of the message",
         (
             Curve("published", tuple(letter["published"] for letter in letters), numbers, style=1, hollow=True),
             Curve("received", tuple(letter["received"] for letter in letters), numbers),

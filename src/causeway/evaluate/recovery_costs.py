@@ -28,7 +28,7 @@ MONITORING, QUEUES, ROUTES, FAILURES = "monitoring", "queues", "routes", "failur
 QUIET: Final[Duration] = 135 * SECOND
 """Links that only the joins needed have been closed by then, and what repeats has found its slowest pace."""
 WATCHED: Final[Duration] = 128 * SECOND
-"""As long as the longest pause: every broker sees after its routing table once (overlay/upkeep.py)."""
+"""As long as the longest pause: every broker sees after its routing table once (core/overlay/upkeep.py)."""
 SMALL: Final = Shape(6, 1)
 """The domain of one failed broker in which the traffic of its recovery is counted."""
 QUEUE_LETTERS: Final = 1
@@ -40,6 +40,11 @@ LOAD_LETTER_BYTES: Final = 500
 
 LOOK: Final[Duration] = 10 * MILLISECOND
 """How often a recovery is looked at: so exact are its times."""
+LONG: Final[Duration] = 4 * SECOND
+LOOK_SELDOM: Final[Duration] = 250 * MILLISECOND
+"""How often, once it takes so long."""
+RECOVERED_WITHIN: Final[Duration] = 10 * SECOND
+"""Spares that do not have everything by then are not waited for."""
 
 PUBLISH_EVERY: Final[Duration] = 100 * MILLISECOND
 PUBLISH_BEFORE: Final[Duration] = 2 * SECOND
@@ -74,6 +79,8 @@ class RecoveryCost(msgspec.Struct, frozen=True):
     seed: int
     seconds: float
     """How long was counted: until spares had all that the failed brokers had, or for as long as nothing happened."""
+    moved: bool
+    """Whether spares had it within RECOVERED_WITHIN."""
     seats_seconds: float
     """Until everybody knew who holds the seats."""
     whole_seconds: float
@@ -141,8 +148,11 @@ def _recovery(domain: ManagedDomain, case: RecoveryCase, victims: list[str]) -> 
                     sent[number] = traffic.bytes.total()
         return len(times) == len(awaited)
 
-    domain.within(PATIENCE, look, look=LOOK)
-    return _cost(case, traffic, times[2], times[0], (times[1], max(sent)))
+    while not look() and domain.world.now - begin < RECOVERED_WITHIN:
+        domain.pass_time(LOOK if domain.world.now - begin < LONG else LOOK_SELDOM)
+    assert {0, 1} <= set(times), f"seats or copies are missing after {RECOVERED_WITHIN / SECOND} s: {case}"
+    lasted = times.get(2, domain.world.now - begin)
+    return _cost(case, traffic, lasted, times[0], (times[1], max(sent)), moved=2 in times)
 
 
 def subscribe(domain: ManagedDomain, broker: str, count: int, on_letter: Callable[[Held], None] | None = None) -> str:
@@ -171,6 +181,8 @@ def _cost(
     lasted: Duration,
     seats: Duration = 0,
     whole: tuple[Duration, int] = (0, 0),
+    *,
+    moved: bool = True,
 ) -> RecoveryCost:
     shape, sent = case.shape, traffic.bytes
     return RecoveryCost(
@@ -182,6 +194,7 @@ def _cost(
         case.silent,
         shape.seed,
         lasted / SECOND,
+        moved,
         seats / SECOND,
         whole[0] / SECOND,
         whole[1],

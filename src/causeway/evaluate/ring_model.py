@@ -2,8 +2,8 @@
 
 Places are random numbers of 64 bits (the first half of a key; digits beyond them decide nothing). A table is not
 stored: who holds a place of it follows from a hash of broker and place, so memory grows with 8 bytes per broker and the
-lookups of one chunk. The rules are those of `core/overlay/tables.py`, `upkeep.py` and `core/links/pulse.py`; that they
-are followed is what the comparison with real brokers shows (ring_counts.py).
+lookups of one chunk. The rules are those of `core/overlay/tables.py`, `core/overlay/upkeep.py` and
+`core/links/pulse.py`; that they are followed is what the comparison with real brokers shows (ring_counts.py).
 
 Owns: these rules as arrays. Must not know: brokers, what is claimed.
 """

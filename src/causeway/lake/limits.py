@@ -18,7 +18,7 @@ TRACKED_MAX: Final = 100_000
 """Batches whose steps are held against each other to know how long they took; of more, some durations are not known."""
 
 METERED_ROWS_MAX: Final = 100_000
-"""Rows of telemetry, and of latency, that one segment may have; what comes beyond is not counted, and a GAP says so."""
+"""Rows of telemetry, and of latency, that one segment may have; what is beyond is not counted, and the log says so."""
 
 WRITE_SECONDS: Final = 0.25
 """How often the thread turns what waits into rows."""

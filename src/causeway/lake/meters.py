@@ -32,6 +32,7 @@ class Meters:
         self._counts: dict[tuple[int, Name], list[int]] = {}
         """By second and name: messages and bytes in, messages and bytes out, depth."""
         self._depths: dict[Name, int] = {}
+        """Messages that wait, by name: no more names than there are runs that wait."""
         self._sketches: dict[tuple[int, str, int, str], dict[int, int]] = {}
         self._waiting = Runs(tracked_max)
         self.left_out = 0
@@ -78,55 +79,75 @@ class Meters:
     # Steps ------------------------------------------------------------------------------------------------------
     def _begin(self, r: TraceRecord) -> None:
         if r.step != Step.SENT or r.reliable:  # nobody hears of what is not answered
-            self._waiting.put(_stream(r, r.step), IdRun(r.first, r.last, r.at))
+            self._wait(_stream(r, r.step), IdRun(r.first, r.last, r.at))
 
     def _acknowledged(self, r: TraceRecord) -> None:
         for run in self._waiting.take(_stream(r, Step.SENT), r.first, r.last):
-            self._took(r, "stored" if r.broker else "acknowledged", run.last - run.first + 1, r.at - run.at)
+            self._took(r, "stored" if r.broker else "acknowledged", _length(run), r.at - run.at)
 
     def _released(self, r: TraceRecord) -> None:
         for run in self._waiting.take(_stream(r, Step.HELD), r.first, r.last):
-            self._took(r, "held", run.last - run.first + 1, r.at - run.at)
+            self._took(r, "held", _length(run), r.at - run.at)
 
     def _arrived(self, r: TraceRecord) -> None:
         """In memory, or stored; what is stored after it was in memory is there already."""
-        stream = _stream(r, Step.STORED)
-        known = self._waiting.take(stream, r.first, r.last)
-        for run in known:
-            self._waiting.put(stream, run)
-        fresh = r.last - r.first + 1 - sum(run.last - run.first + 1 for run in known)
-        if not known:
-            self._waiting.put(stream, IdRun(r.first, r.last, r.at))
-        if fresh > 0:
-            self._count(r.at, _name_of(r), (fresh, r.bytes, 0, 0), fresh)
+        stream, name, following = _stream(r, Step.STORED), _name_of(r), r.first
+        fresh: list[IdRun] = []
+        for run in sorted(self._waiting.take(stream, r.first, r.last)):
+            self._wait(stream, run)
+            if following < run.first:
+                fresh.append(IdRun(following, run.first - 1, r.at, counted=name))
+            following = run.last + 1
+        if following <= r.last:
+            fresh.append(IdRun(following, r.last, r.at, counted=name))
+        count = sum(map(_length, fresh))
+        if count:
+            self._count(r.at, name, (count, r.bytes * count // (r.last - r.first + 1), 0, 0), count)
+        for run in fresh:
+            self._wait(stream, run)
 
     def _delivered(self, r: TraceRecord) -> None:
         stream, count = _stream(r, Step.STORED), r.last - r.first + 1
         known = self._waiting.take(stream, r.first, r.last)
         for run in known:
-            self._took(r, "delivered", run.last - run.first + 1, r.at - run.at)
-            self._waiting.put(stream, run._replace(handed=r.at))
-        relayed = 0
-        if not known and r.service == _EXPRESS:  # it goes to its reader as it comes, and is nowhere before
-            self._waiting.put(stream, IdRun(r.first, r.last, r.at, r.at))
-            relayed = count
+            self._took(r, "delivered", _length(run), r.at - run.at)
+            self._wait(stream, run._replace(handed=r.at))
         box = (r.mailbox, "", r.service)
+        # Express goes to its reader as it comes, and is nowhere before.
+        relayed = count if not known and r.service == _EXPRESS else 0
         self._count(r.at, box, (relayed, r.bytes if relayed else 0, count, r.bytes), relayed)
+        if relayed:
+            self._wait(stream, IdRun(r.first, r.last, r.at, r.at, counted=box))
         if r.topic:
             self._count(r.at, (r.topic, r.dest, r.service), (0, 0, count, r.bytes), 0)
 
     def _ended(self, r: TraceRecord) -> None:
         if not r.broker:
             for run in self._waiting.take(_stream(r, Step.RECEIVED), r.first, r.last):
-                self._took(r, "settled", run.last - run.first + 1, r.at - run.at)
+                self._took(r, "settled", _length(run), r.at - run.at)
             return
         for run in self._waiting.take(_stream(r, Step.STORED), r.first, r.last):
             if run.handed and r.step == Step.SETTLED:
-                self._took(r, "settled", run.last - run.first + 1, r.at - run.handed)
-            self._count(r.at, _name_of(r), (0, 0, 0, 0), run.first - run.last - 1)
+                self._took(r, "settled", _length(run), r.at - run.handed)
+            self._count(r.at, run.counted or _name_of(r), (0, 0, 0, 0), -_length(run))
 
     # Counting ---------------------------------------------------------------------------------------------------
+    def _wait(self, stream: Hashable, run: IdRun) -> None:
+        """What is forgotten for it waits no longer, as far as anybody knows."""
+        for forgotten in self._waiting.put(stream, run):
+            if forgotten.counted is not None:
+                self._deepen(forgotten.counted, -_length(forgotten))
+
+    def _deepen(self, name: Name, more: int) -> int:
+        depth = self._depths.get(name, 0) + more
+        if depth > 0:
+            self._depths[name] = depth
+        else:
+            self._depths.pop(name, None)
+        return depth
+
     def _count(self, at: int, name: Name, more: tuple[int, int, int, int], deeper: int) -> None:
+        depth = self._deepen(name, deeper)
         key = (at // SECOND, name)
         counts = self._counts.get(key)
         if counts is None:
@@ -134,11 +155,6 @@ class Meters:
                 self.left_out += 1
                 return
             counts = self._counts[key] = [0, 0, 0, 0, 0]
-        depth = self._depths.get(name, 0) + deeper
-        if depth > 0:
-            self._depths[name] = depth
-        elif deeper < 0:
-            self._depths.pop(name, None)
         for place, value in enumerate(more):
             counts[place] += value
         counts[4] = depth
@@ -153,6 +169,10 @@ class Meters:
             sketch = self._sketches[key] = {}
         number = number_of(duration)
         sketch[number] = sketch.get(number, 0) + count
+
+
+def _length(run: IdRun) -> int:
+    return run.last - run.first + 1
 
 
 def _stream(r: TraceRecord, step: int) -> Hashable:

@@ -72,6 +72,8 @@ class Recorder:
             self._work()
         except Exception:
             log.critical("a bug in Causeway: the lake is not written any more; messages go on", exc_info=True)
+            self._records_max = -1  # nobody takes more
+            self._buffer.clear()
 
     def _work(self) -> None:
         self.writer.open()

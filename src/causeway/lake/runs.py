@@ -23,6 +23,8 @@ class IdRun(NamedTuple):
     """When they came."""
     handed: Instant = 0
     """When they were handed on; 0 when they were not."""
+    counted: tuple[str, str, int] | None = None
+    """Where they count as long as they wait."""
 
 
 class Runs:
@@ -34,20 +36,23 @@ class Runs:
         """Runs by first id; streams with the least recent news first."""
         self.count = 0
 
-    def put(self, stream: Hashable, run: IdRun) -> None:
-        """A run waits; at the bound, what waits in the stream that was quiet longest is forgotten."""
+    def put(self, stream: Hashable, run: IdRun) -> list[IdRun]:
+        """A run waits; at the bound, what waits in the stream that was quiet longest is forgotten. What that is."""
         runs = self._streams.pop(stream, None)
         self._streams[stream] = runs = {} if runs is None else runs
         if run.first not in runs:
             self.count += 1
         runs[run.first] = run
+        forgotten: list[IdRun] = []
         while self.count > self._runs_max:
             oldest = next(iter(self._streams))
             if oldest == stream:
-                runs.pop(next(iter(runs)))
+                forgotten.append(runs.pop(next(iter(runs))))
                 self.count -= 1
             else:
+                forgotten += self._streams[oldest].values()
                 self.count -= len(self._streams.pop(oldest))
+        return forgotten
 
     def take(self, stream: Hashable, first: int, last: int) -> list[IdRun]:
         """What waits of these ids, which waits no longer."""

@@ -2,7 +2,8 @@
 
 A segment is written under a name that begins with a dot, flushed to the disk, and renamed. Whoever is killed in between
 leaves a file that no reader looks at; the next life of the same writer removes it. While it is written it is locked, so
-that one of two writers of the same name takes nothing away from the other.
+that one of two writers of the same name does not take that away from the other. Their whole segments are one store:
+whoever begins counts what is there of its name and role, and deletes the oldest of it beyond the bound.
 
 Owns: names and files of one writer. Must not know: what the rows mean.
 """
@@ -39,7 +40,7 @@ class WriterName(NamedTuple):
     @property
     def prefix(self) -> str:
         """What the names of all its segments begin with, in every life."""
-        return f"{quote(self.name, safe='')}-"
+        return f"{self.role}-{quote(self.name, safe='')}-"
 
 
 class SegmentFolder:
@@ -62,16 +63,16 @@ class SegmentFolder:
     def open(self) -> None:
         """Find what earlier lives left: whole segments count, the rest is removed. Raises OSError."""
         self._lake.mkdir(parents=True, exist_ok=True)
-        found: list[tuple[int, str, Path, int]] = []
+        found: list[tuple[int, int, Path, int]] = []
         for path in self._lake.glob(f"day=*/domain=*/kind=*/*{SUFFIX}"):
             parts = path.name.removeprefix(".").removesuffix(SUFFIX).rsplit("-", 2)
-            if len(parts) != 3 or f"{parts[0]}-" != self._writer.prefix or not parts[1].isdecimal():
+            if len(parts) != 3 or f"{parts[0]}-" != self._writer.prefix or not (parts[1] + parts[2]).isdecimal():
                 continue
             if path.name.startswith("."):
                 _remove_abandoned(path)
                 continue
             with contextlib.suppress(FileNotFoundError):
-                found.append((int(parts[1]), parts[2], path, path.stat().st_size))
+                found.append((int(parts[1]), int(parts[2]), path, path.stat().st_size))
         for _, _, path, size in sorted(found):
             self._count_in(path, size)
         self._make_room()
@@ -89,7 +90,7 @@ class SegmentFolder:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # By name: so it needs no lock of the interpreter. Numbers rarely repeat, names nearly always.
                 names = [field.name for field in table.schema if pa.types.is_string(field.type)]
-                pq.write_table(table, str(hidden), compression="zstd", use_dictionary=names)
+                pq.write_table(table, str(hidden), compression="zstd", use_dictionary=names, write_page_checksum=True)
                 if self._synced:
                     os.fsync(file.fileno())
                 size = os.fstat(file.fileno()).st_size

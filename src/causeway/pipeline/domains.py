@@ -19,9 +19,9 @@ from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import NEEDED, read_traffic, written_seats
 from causeway.errors import ConfigError, LakeError
 from causeway.figures import Curve, Figure
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, read_lake, write_table
-from causeway.pipeline.grid import DAY, DaySeen, make_grid
-from causeway.pipeline.quality import with_checked_rows
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, read_lake, write_table
+from causeway.pipeline.grid import DAY, DAYS_MAX, DaySeen, make_grid
+from causeway.pipeline.quality import few_rows, with_checked_rows
 from causeway.trace import Step
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     which = request.options.get("traffic", "all")
     if which not in TRAFFIC:
         raise ConfigError("set traffic", which, f"must be one of: {', '.join(TRAFFIC)}")
-    size_max = int(number_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX))
+    size_max = count_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX)
     tick("reading", 0, 100)
     received = received_of(read_lake(spark, request.lake, "events"))
     seconds = seconds_recorded(received)
@@ -80,7 +80,8 @@ def received_of(events: DataFrame) -> DataFrame:
 def seconds_recorded(received: DataFrame) -> int:
     """For how long anything was recorded: without the days that were not."""
     day = F.floor(F.col("second") / DAY).alias("day")
-    rows = received.groupBy(day).agg(F.min("second").alias("first"), F.max("second").alias("last")).collect()
+    days = received.groupBy(day).agg(F.min("second").alias("first"), F.max("second").alias("last"))
+    rows = few_rows(days, DAYS_MAX, "days", "leave those out in which a clock ran wild")
     if not rows:
         remedy = "applications write those events: let them trace, or wait until some have received"
         raise LakeError("the lake", "says of no application that it received anything", remedy)
@@ -101,11 +102,8 @@ def of_traffic(pairs: DataFrame, which: str) -> DataFrame:
 
 def write_traffic(pairs: DataFrame, seconds: int, path: Path) -> str:
     """The table that `causeway plan domains` reads, busiest first; its text. Nobody plans from too many."""
-    rows = pairs.orderBy(F.desc("counted"), "source", "reader").limit(PAIRS_MAX + 1).collect()
-    if len(rows) > PAIRS_MAX:
-        raise LakeError(
-            "the lake", f"has more than {PAIRS_MAX} pairs of applications", "split it by its domain folders"
-        )
+    busiest_first = pairs.orderBy(F.desc("counted"), "source", "reader")
+    rows = few_rows(busiest_first, PAIRS_MAX, "pairs of applications", "split it by its domain folders")
     if not rows:
         raise LakeError("the lake", "has no messages in causal order", "leave --set traffic=causal out")
     units = {name for row in rows for name in (row["source"], row["reader"])}

@@ -41,9 +41,9 @@ _REMEDIES: Final = (
         "it may have run out of memory (--driver-memory); `java -version` must say 17 or newer",
     ),
     (
-        ("STREAMING_STATE", "checkpoint", "OffsetSeq", "Error reading delta file"),
-        "the checkpoint does not fit",
-        "remove the folder of --checkpoint: the stream then reads the lake from its beginning",
+        ("STREAMING_STATE", "STATE_STORE_", "OffsetSeq", "Error reading delta file"),
+        "what the stream wrote down does not fit",
+        "give another --checkpoint and --out: the stream then begins anew with what the lake still has",
     ),
 )
 

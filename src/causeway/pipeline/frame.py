@@ -59,6 +59,8 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     tables: tuple[str, ...] = ()
     """Parquet tables and files under `out`."""
     figures: tuple[Figure, ...] = ()
+    holds: bool = True
+    """False: what the job was asked to judge did not hold."""
 
 
 Run = Callable[["SparkSession", JobRequest, Tick], JobResult]
@@ -87,11 +89,18 @@ JOBS: Final[dict[str, Job]] = {
     ),
     "generate": Job(
         "causeway.pipeline.generate.job",
-        "a lake of any size, from a seed, with planted faults",
+        "a lake of any size, from a seed, with bursts, a daily course and planted faults",
         options={
-            "events": "how many lifecycle events, about (100000)",
+            "events": "how many lifecycle events, about (100000); 0: none",
             "applications": "how many (40)",
             "faults": "how many of each kind are planted (0)",
+            "topics": "how many have telemetry (200); 0: none",
+            "items": "that these topics belong to (20)",
+            "seconds": "of telemetry, from midnight on (3600)",
+            "rate": "messages/s of a topic, on average and outside of bursts (0.15)",
+            "crowds": "groups of items that burst together (8)",
+            "brokers": "that own the items (5)",
+            "latency": "no: telemetry without sketches of latency (yes)",
         },
     ),
     "rates": Job(
@@ -125,6 +134,7 @@ JOBS: Final[dict[str, Job]] = {
         reads="latency",
         streams=True,
     ),
+    "compact": Job("causeway.pipeline.compact", "the same lake in few files, for who keeps it for long"),
     "domains": Job(
         "causeway.pipeline.domains",
         "who talks to whom, and a split into domains",
@@ -218,6 +228,22 @@ def number_option(request: JobRequest, name: str, usual: float, least: float, mo
     if not least <= value <= most:
         raise ConfigError(f"set {name}", text, f"must be a number in {least:g}..{most:g}")
     return value
+
+
+def count_option(request: JobRequest, name: str, usual: int, least: int, most: int) -> int:
+    """An option that is a whole number in these bounds."""
+    value = number_option(request, name, usual, least, most)
+    if value != int(value):
+        raise ConfigError(f"set {name}", request.options[name], f"must be a whole number in {least}..{most}")
+    return int(value)
+
+
+def yes_option(request: JobRequest, name: str, *, usual: bool) -> bool:
+    """An option that is yes or no."""
+    text = request.options.get(name)
+    if text not in {None, "yes", "no"}:
+        raise ConfigError(f"set {name}", text, "must be yes or no")
+    return usual if text is None else text == "yes"
 
 
 # Reading ------------------------------------------------------------------------------------------------------------

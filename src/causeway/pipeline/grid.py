@@ -21,6 +21,8 @@ import numpy.typing as npt
 from causeway.errors import LakeError
 
 DAY: Final = 86_400
+DAYS_MAX: Final = 20_000
+"""Days of all domains together, which the driver holds: three years of eighteen domains."""
 SPANS_MAX: Final = 1_000
 """Times that recording may have stopped for a day: more is a clock that runs wild."""
 PERIODS_MAX: Final = 100_000

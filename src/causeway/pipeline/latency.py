@@ -20,7 +20,7 @@ from causeway.lake.schema import KINDS
 from causeway.lake.sketch import GROWTH, NUMBER_MAX
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, write_table
 from causeway.pipeline.increments import gather, runs_of
-from causeway.pipeline.quality import segments, with_checked_rows
+from causeway.pipeline.quality import segment_sizes, with_checked_rows
 from causeway.types import ServiceClass
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _cut() -> Column:
 
 
 def with_quantiles(counts: DataFrame) -> DataFrame:
-    """A row per group with its messages and quantiles in milliseconds, as `lake.sketch.quantile` defines them."""
+    """A row per group with its messages and quantiles in milliseconds: of the first bucket with so many below."""
     group = ("cut", "hop", "service", "name", "domain")
     upto = Window.partitionBy(*group).orderBy("bucket")
     whole = Window.partitionBy(*group)
@@ -144,7 +144,7 @@ def _class_name(service: int) -> str:
 
 def monitoring(spark: SparkSession, request: JobRequest) -> dict[str, Any]:
     """What the lake itself takes beside what it is about: bytes on disk, and per message and byte carried."""
-    sizes = {kind: [path.stat().st_size for path in segments(request.lake, kind)] for kind in KINDS}
+    sizes = {kind: segment_sizes(request.lake, kind) for kind in KINDS}
     found: dict[str, Any] = {f"{kind}_bytes": sum(mine) for kind, mine in sizes.items()}
     stored = sum(map(sum, sizes.values()))
     found |= {"segments": sum(map(len, sizes.values())), "messages": None, "bytes_per_message": None}

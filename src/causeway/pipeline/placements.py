@@ -6,6 +6,7 @@ Owns: what a question about placement needs beside rates. Must not know: where r
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 
 import msgspec
@@ -41,6 +42,10 @@ def described_placement(path: str) -> PlanRequest:
     except msgspec.MsgspecError as error:
         raise ConfigError("set placement", path, f"is no description of brokers and their items ({error})") from error
     numbers = {name: at for at, name in enumerate(told.brokers)}
+    for name, capacity in told.brokers.items():
+        if not (math.isfinite(capacity) and capacity >= 1):
+            remedy = "must be messages per second, 1 or more; leave a broker out that can take nothing"
+            raise ConfigError(f"set placement, brokers, {name}", capacity, remedy)
     for item, holders in told.present.items():
         if not 1 <= len(holders) <= 2:
             raise ConfigError(f"set placement, present, {item}", holders, "must be [owner] or [owner, mirror]")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,7 @@ from causeway.errors import ConfigError, LakeError
 from causeway.lake.schema import KINDS
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, Row
 
 MAGIC: Final = b"PAR1"
 """A Parquet file begins and ends with it; before the end stands the length of its footer."""
@@ -29,6 +30,15 @@ def segments(lake: str, kind: str) -> Iterator[Path]:
         yield from (Path(folder, name) for name in os.listdir(folder) if not name.startswith((".", "_")))
 
 
+def segment_sizes(lake: str, kind: str) -> list[int]:
+    """Bytes of every segment of one kind; of those that are gone when it is looked at, none."""
+    sizes = []
+    for segment in segments(lake, kind):
+        with suppress(FileNotFoundError):
+            sizes.append(segment.stat().st_size)
+    return sizes
+
+
 def check_segments(lake: str, kind: str) -> int:
     """How many segments there are; a LakeError if there is none, or one was cut short."""
     if kind not in KINDS:
@@ -37,8 +47,12 @@ def check_segments(lake: str, kind: str) -> int:
         raise ConfigError("lake", lake, "there is no such folder; give the one that brokers or the simulator write to")
     count = 0
     for segment in segments(lake, kind):
+        try:
+            whole = is_whole(segment)
+        except FileNotFoundError:
+            continue  # its writer has just made room
         count += 1
-        if not is_whole(segment):
+        if not whole:
             raise LakeError(str(segment), "is cut short or no Parquet file", "move it out of the lake and run again")
     if not count:
         kinds = sorted({path.name.removeprefix("kind=") for path in Path(lake).glob("day=*/domain=*/kind=*")})
@@ -72,3 +86,11 @@ def with_checked_rows(frame: DataFrame, rules: Mapping[str, Column]) -> DataFram
         broken = F.raise_error(F.concat(F.lit(f"{BAD_ROW}{rule}; row of "), shown))
         frame = frame.where(F.when(holds, True).otherwise(broken.cast("boolean")))
     return frame
+
+
+def few_rows(frame: DataFrame, most: int, what: str, remedy: str) -> list[Row]:
+    """Rows for the driver, in their order; a LakeError if they are more than it may hold."""
+    rows = frame.limit(most + 1).collect()
+    if len(rows) > most:
+        raise LakeError("the lake", f"has more than {most} {what}", remedy)
+    return rows

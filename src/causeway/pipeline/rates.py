@@ -26,11 +26,11 @@ from pyspark.sql import functions as F
 from causeway.errors import ConfigError, LakeError
 from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table
-from causeway.pipeline.grid import DAY, DaySeen, Grid, Periods, find_peaks, make_grid
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, write_table
+from causeway.pipeline.grid import DAY, DAYS_MAX, DaySeen, Grid, Periods, find_peaks, make_grid
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
-from causeway.pipeline.quality import with_checked_rows
+from causeway.pipeline.quality import few_rows, with_checked_rows
 from causeway.pipeline.rates_output import MeasuredItem
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ PARTS_SCHEMA: Final = "size long, mean binary, squares binary"
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Rates, peaks, means and covariance of all items in a lake."""
     step = _steps(tick)
-    interval = int(number_option(request, "interval", INTERVAL_USUAL, 1, DAY))
-    period = int(number_option(request, "period", PERIOD_USUAL, 1, DAY))
+    interval = count_option(request, "interval", INTERVAL_USUAL, 1, DAY)
+    period = count_option(request, "period", PERIOD_USUAL, 1, DAY)
     quantile = number_option(request, "peak", PEAK_USUAL, 0, 1)
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
@@ -108,10 +108,12 @@ def of_domain(cells: DataFrame, domain: str) -> DataFrame:
 
 
 def days_seen(cells: DataFrame) -> list[DaySeen]:
-    """Which domain recorded what on which days."""
+    """Which domain recorded what on which days; a LakeError if they are too many to look at."""
     day = F.floor(F.col("second") / DAY).alias("day")
     found = cells.groupBy("domain", day).agg(F.min("second").alias("first"), F.max("second").alias("last"))
-    days = [DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in found.collect()]
+    remedy = "look at one domain with --set domain=NAME, or leave days out in which a clock ran wild"
+    rows = few_rows(found, DAYS_MAX, "days of domains", remedy)
+    days = [DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in rows]
     if not days:
         raise LakeError(
             "the lake", "has no topics with messages", "publish something, or mind --set domain; mailboxes do not count"
@@ -210,10 +212,8 @@ def items_of(cells: DataFrame) -> dict[str, MeasuredItem]:
     found = cells.groupBy("item").agg(
         F.max_by("writer", F.struct("second", "writer")).alias("owner"), F.count_distinct("name").alias("topics")
     )
-    rows = found.limit(ITEMS_MAX + 1).collect()
-    if len(rows) > ITEMS_MAX:
-        remedy = "put more topics into each, or look at one domain with --set domain=NAME"
-        raise LakeError("the lake", f"has more than {ITEMS_MAX} items", remedy)
+    remedy = "put more topics into each, or look at one domain with --set domain=NAME"
+    rows = few_rows(found, ITEMS_MAX, "items", remedy)
     return {
         row["item"]: MeasuredItem(row["owner"], row["topics"]) for row in sorted(rows, key=lambda row: str(row["item"]))
     }

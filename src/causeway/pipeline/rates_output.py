@@ -5,7 +5,6 @@ Owns: these files. Must not know: how anything was computed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,7 @@ from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.pipeline.frame import JobRequest, number_option, write_small_table
 from causeway.pipeline.grid import Grid, Periods, day_name, time_name
+from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.pipeline.moments import Moments
 from causeway.placement.limits import CAPACITY_NOMINAL
 
@@ -67,21 +67,19 @@ def write(
     }
     for name, columns in tables.items():
         write_small_table(pa.table(columns), request.out, name)
-    _write_model(request, items, moments)
-    return (*tables, "model.json")
+    return (*tables, _write_model(request, items, moments))
 
 
-def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> None:
-    """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads. What both call
-    topics are items here."""
-    described = {
-        "brokers": _capacities(request, sorted({item.owner for item in items.values()})),
-        "topics": list(items),
-        "means": moments.mean.tolist(),
-        "covariance": moments.covariance().tolist(),
-        "present": {name: [item.owner] for name, item in items.items()},
-    }
-    Path(request.out, "model.json").write_text(json.dumps(described) + "\n")
+def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> str:
+    """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads."""
+    measured = MeasuredModel(
+        items=list(items),
+        means=moments.mean.tolist(),
+        covariance=moments.covariance().tolist(),
+        brokers=_capacities(request, sorted({item.owner for item in items.values()})),
+        present={name: [item.owner] for name, item in items.items()},
+    )
+    return write_model(request.out, measured)
 
 
 def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
@@ -136,20 +134,27 @@ def figures(periods: Periods) -> tuple[Figure, ...]:
     begin = int(periods.begins[0])
     width = max(1, -(-len(periods.numbers) // POINTS_MAX))
     starts = np.arange(0, len(periods.numbers), width)
-    hours = (periods.begins[starts] - begin) / 3600
+    unit, seconds = _unit(int(periods.begins[-1]) - begin)
+    times = (periods.begins[starts] - begin) / seconds
     rates = np.maximum.reduceat(periods.rates, starts)
     peak = np.logical_or.reduceat(periods.peak, starts)
     curves = (
-        Curve("all items", tuple(hours.tolist()), tuple(rates.tolist()), marked=False),
-        Curve("peak periods", tuple(hours[peak].tolist()), tuple(rates[peak].tolist()), joined=False, style=1),
+        Curve("all items", tuple(times.tolist()), tuple(rates.tolist()), marked=False),
+        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False),
     )
     return (
         Figure(
             name="rates",
             title="Rate of all items together",
-            x_label=f"hours since {time_name(begin)}",
+            x_label=f"{unit} since {time_name(begin)}",
             y_label="messages per second",
             curves=curves,
             scale="linear",
         ),
     )
+
+
+def _unit(seconds: int) -> tuple[str, int]:
+    """In which unit of time, of so many seconds, people read a stretch of this length."""
+    units = (("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400))
+    return next((one for one in reversed(units) if seconds >= 4 * one[1]), units[0])

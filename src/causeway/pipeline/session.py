@@ -30,8 +30,8 @@ _SETTINGS: Final = {
     "spark.ui.showConsoleProgress": "false",  # jobs show their own
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.shuffle.partitions": "8",  # a cluster's own configuration may say more; adaptive execution merges them
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.files.ignoreMissingFiles": "true",  # writers delete their oldest segments at the lake's bound
     "spark.log.level": "ERROR",
 }
 
@@ -47,6 +47,22 @@ def check_spark() -> None:
         raise ConfigError("JAVA_HOME", home, remedy)
 
 
+def settings_for(master: str) -> dict[str, str]:
+    """What is set for a master: of a cluster, its own configuration knows best how wide to shuffle."""
+    return {**_SETTINGS, "spark.sql.shuffle.partitions": "8"} if _is_local(master) else dict(_SETTINGS)
+
+
+def environment_for(master: str) -> dict[str, str]:
+    """Variables that Spark reads. Workers run what these name; another interpreter would import nothing of ours."""
+    found = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    # Executors of a cluster must reach the driver by its real address.
+    return {**found, "SPARK_LOCAL_IP": "127.0.0.1"} if _is_local(master) else found
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local")
+
+
 def open_session(
     name: str, *, master: str | None = None, driver_memory: str | None = None, settings: Mapping[str, str] | None = None
 ) -> SparkSession:
@@ -54,10 +70,9 @@ def open_session(
     check_spark()
     from pyspark.sql import SparkSession
 
-    # Workers run what these name; another interpreter would import nothing of ours.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    master = master or MASTER_USUAL
+    for variable, value in environment_for(master).items():
+        os.environ.setdefault(variable, value)
     if SparkSession.getActiveSession() is None:
         options = [
             "--conf",
@@ -67,8 +82,8 @@ def open_session(
         ]
         options += ["--driver-memory", driver_memory] if driver_memory else []
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*options, "pyspark-shell"])
-    builder = SparkSession.builder.appName(f"causeway {name}").master(master or MASTER_USUAL)
-    for key, value in {**_SETTINGS, **(settings or {})}.items():
+    builder = SparkSession.builder.appName(f"causeway {name}").master(master)
+    for key, value in {**settings_for(master), **(settings or {})}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 

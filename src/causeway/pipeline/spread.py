@@ -9,11 +9,12 @@ Owns: the jobs, files of finished cases. Must not know: what a case is.
 from __future__ import annotations
 
 import hashlib
+import typing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -29,56 +30,106 @@ PLACES_MAX: Final = 256
 """Cases under way at once: each has a thread here that waits for it."""
 
 
-def spread(spark: SparkSession, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
-    """Place and result of every case, in the order they finish. Cases and results are pickled; long ones go first."""
-    context = spark.sparkContext
+class Spread(Protocol):
+    """Somebody who measures cases."""
 
-    def one(case: Case) -> Found:
-        (found,) = context.parallelize([case], 1).map(measure).collect()
-        return found
+    def run(self, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
+        """Place and result of every case, in the order they finish.
 
-    places = min(context.defaultParallelism, PLACES_MAX)
-    with ThreadPoolExecutor(places, thread_name_prefix="case") as pool:
-        waiting = iter(enumerate(cases))
-        running: dict[Future[Found], int] = {}
-        try:
-            while True:
-                while len(running) < places and (following := next(waiting, None)) is not None:
-                    place, case = following
-                    running[pool.submit(one, case)] = place
-                if not running:
-                    return
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=running.__getitem__):
-                    yield running.pop(future), future.result()
-        except BaseException:
-            context.cancelAllJobs()  # whoever stopped listening does not pay for the rest
-            raise
+        `measure` is a function of a module: other processes import it. Long cases should come first.
+        """
 
 
-class KeptCases:
-    """Results on disk by key, one small file each, written whole or not at all."""
+class Executors:
+    """The executors of a session. Cases and results are pickled."""
 
-    def __init__(self, folder: Path, kind: Any) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, session: SparkSession) -> None:
+        self._context = session.sparkContext
+
+    def run(self, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
+        """See `Spread`."""
+        context = self._context
+
+        def one(case: Case) -> Found:
+            (found,) = context.parallelize([case], 1).map(measure).collect()
+            return found
+
+        places = min(context.defaultParallelism, PLACES_MAX)
+        with ThreadPoolExecutor(places, thread_name_prefix="case") as pool:
+            waiting = iter(enumerate(cases))
+            running: dict[Future[Found], int] = {}
+            try:
+                while True:
+                    while len(running) < places and (following := next(waiting, None)) is not None:
+                        place, case = following
+                        running[pool.submit(one, case)] = place
+                    if not running:
+                        return
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in sorted(done, key=running.__getitem__):
+                        yield running.pop(future), future.result()
+            except BaseException:
+                context.cancelAllJobs()  # whoever stopped listening does not pay for the rest
+                raise
+
+
+# Finished cases -----------------------------------------------------------------------------------------------------
+class Keeping:
+    """Measures what is not in its folder yet, and keeps it there: a run that was interrupted goes on where it was.
+
+    A case is known by what is measured, its own fields and the code of this package: after a change of the code
+    everything is measured again. The function that measures says by its annotation what it gives back, and that must
+    be what msgspec reads and writes.
+    """
+
+    def __init__(self, spread: Spread, folder: Path) -> None:
+        self._spread = spread
         self._folder = folder
-        self._decoder = msgspec.json.Decoder(kind)
+        self.skipped = 0
+        """Cases that were there."""
 
-    def get(self, key: str) -> Any:
-        """What was found for a key; None if nothing is there, or it was damaged."""
-        try:
-            return self._decoder.decode(self._path(key).read_bytes())
-        except (FileNotFoundError, msgspec.DecodeError):
-            return None
+    def run(self, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
+        """See `Spread`; those that were there come first."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        decoder = msgspec.json.Decoder(typing.get_type_hints(measure)["return"])
+        paths = [self._folder / f"{key_of_case(measure, case)}.json" for case in cases]
+        missing: list[int] = []
+        for place, path in enumerate(paths):
+            found = _kept(path, decoder)
+            if found is None:
+                missing.append(place)
+            else:
+                self.skipped += 1
+                yield place, found
+        for number, fresh in self._spread.run(measure, [cases[place] for place in missing]):
+            _keep(paths[missing[number]], fresh)
+            yield missing[number], fresh
 
-    def put(self, key: str, found: object) -> None:
-        """Keep a result."""
-        part = self._folder / f".{key}.part"
-        part.write_bytes(msgspec.json.encode(found))
-        part.replace(self._path(key))
+    def forget(self) -> None:
+        """Remove all that was kept."""
+        for path in self._folder.glob("*.json"):
+            path.unlink()
 
-    def _path(self, key: str) -> Path:
-        return self._folder / f"{key}.json"
+
+def _kept(path: Path, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """What was found; None if nothing is there, or it was damaged."""
+    try:
+        return decoder.decode(path.read_bytes())
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _keep(path: Path, found: object) -> None:
+    """Written whole or not at all."""
+    part = path.with_name(f".{path.stem}.part")
+    part.write_bytes(msgspec.json.encode(found))
+    part.replace(path)
+
+
+def key_of_case(measure: Callable[[Case], Found], case: Case) -> str:
+    """The name under which a case is kept."""
+    what = (measure.__module__, measure.__qualname__, type(case).__qualname__, case, code_digest())
+    return hashlib.sha256(msgspec.json.encode(what, order="deterministic")).hexdigest()[:32]
 
 
 @cache

@@ -10,7 +10,6 @@ Owns: the grid, the table. Must not know: what a simulation does, how cases are 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import time
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,8 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_small_table
-from causeway.pipeline.spread import KeptCases, code_digest, spread
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, write_small_table
+from causeway.pipeline.spread import Executors, Keeping
 from causeway.sim.faults import Options, options_calm, options_swarm
 from causeway.sim.soak import run_bounded
 from causeway.sim.verdict import SimVerdict
@@ -66,21 +65,19 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Every run of the grid that is not there yet; a table of all."""
     grid = read_grid(request.options)
     cases = list_cases(request, grid)
-    kept = KeptCases(Path(request.out, "runs"), SweepRun)
-    keys = [key_of(case) for case in cases]
-    runs: dict[str, SweepRun] = {key: found for key in keys if (found := kept.get(key)) is not None}
-    resumed = len(runs)
-    tick("runs", resumed, len(cases))
-    missing = [place for place, key in enumerate(keys) if key not in runs]
-    for place, found in spread(spark, run_case, [cases[place] for place in missing]):
-        key = keys[missing[place]]
-        kept.put(key, found)
-        runs[key] = found
+    keeping = Keeping(Executors(spark), Path(request.out, "runs"))
+    runs: dict[int, SweepRun] = {}
+    for place, found in keeping.run(run_case, cases):
+        runs[place] = found
         tick("runs", len(runs), len(cases))
-    rows = [runs[key] for key in keys]
+    rows = [runs[place] for place in range(len(cases))]
     table = write_small_table(table_of(rows, list(grid)), request.out, "sweep")
     return JobResult(
-        job="sweep", summary=_summary(rows, grid, resumed), tables=(table,), figures=sweep_figures(rows, grid)
+        job="sweep",
+        summary=_summary(rows, grid, keeping.skipped),
+        tables=(table,),
+        figures=sweep_figures(rows, grid),
+        holds=all(row.verdict.ok for row in rows),
     )
 
 
@@ -125,7 +122,7 @@ def _value(name: str, text: str, kind: Any) -> Any:
 
 def list_cases(request: JobRequest, grid: Grid) -> list[SweepCase]:
     """Every combination of values with every seed."""
-    seeds = int(number_option(request, "seeds", SEEDS_USUAL, 1, RUNS_MAX))
+    seeds = count_option(request, "seeds", SEEDS_USUAL, 1, RUNS_MAX)
     base = request.options.get("base", BASES[0])
     if base not in BASES:
         raise ConfigError("set base", base, f"must be one of: {', '.join(BASES)}")
@@ -147,12 +144,6 @@ def _written(name: str, value: Any) -> str:
     if isinstance(value, tuple):
         return "+".join(value)
     return f"{value / SECOND:g}" if name in _TIMES else str(value)
-
-
-def key_of(case: SweepCase) -> str:
-    """The name under which a run is kept: all its options, and the code."""
-    told = msgspec.json.encode((case.values, case.options, code_digest()), order="deterministic")
-    return hashlib.sha256(told).hexdigest()[:32]
 
 
 # What goes out ------------------------------------------------------------------------------------------------------

@@ -116,11 +116,12 @@ def _rounded(capacity: Floats) -> list[tuple[float, int]]:
 
 
 def noise_of(model: LoadModel) -> Floats:
-    """The D above, by item; zeros if the covariance is singular, or too near to it to tell."""
+    """The D above, by item; zeros if the covariance is singular, or too near to it to tell, or none at all: rates that
+    do not vary and yet move with others are found in no covariance."""
     own = np.diag(model.covariance)
     noise = np.zeros_like(own)
     varying = np.flatnonzero(own > 0)
-    if not len(varying):
+    if not len(varying) or model.covariance[own <= 0].any():
         return noise
     deviation = np.sqrt(own[varying])
     scaled = model.covariance[np.ix_(varying, varying)] / np.outer(deviation, deviation)

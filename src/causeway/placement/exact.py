@@ -3,11 +3,12 @@
 A node of the tree has the first d items placed. What can become of broker b below it: its mean only grows, by at most
 the mean of the items that are left; its variance stays above `least` = its variance plus, for every item left, the most
 that the item can take from it (its variance, twice its covariance with the broker, and its negative covariances with
-others left), and below `most`, with the positive ones. Risk grows with the mean everywhere, with the variance below
-capacity, and falls with it above. So the sum over brokers of the loss at (mean, least) or (mean, most) is a lower bound
-of the loss of everything below; spreading what is left over cells of the mean at the best of some prices makes it
-better (see bound.py). None of this needs the covariance to be positive semi-definite. Nodes whose bound is not below
-the best leaf are cut, so the leaf that stays is optimal; of brokers that are alike only the first empty one is tried.
+others left), and below `most`, with the positive ones. Risk grows with the mean everywhere, with the variance up to
+the capacity, and falls with it above. So the sum over brokers of the loss at (mean, least) or (mean, most) is a lower
+bound of the loss of everything below; spreading what is left over cells of the mean at the best of some prices makes
+it better (see bound.py). None of this needs the covariance to be positive semi-definite. Nodes whose bound is not
+below the best leaf are cut, so the leaf that stays is optimal; of brokers that are alike only the first empty one is
+tried.
 
 Nodes are looked at thousands at a time, depth first. Must not know: mirrors, failures (others give it what is fixed).
 """
@@ -21,7 +22,7 @@ import numpy as np
 
 from causeway.placement.arrays import Bools, Floats, Ints
 from causeway.placement.loads import Loads
-from causeway.placement.risk import overload
+from causeway.placement.risk import ROUNDING, overload
 
 NODES_MAX: Final = 3_000_000
 """Nodes that are looked at; beyond it the best so far is returned, unproven. Some seconds."""
@@ -126,7 +127,8 @@ class Tree:
         upper = cells + (rest / CELLS if rest > 0 else 0.0)
         means = mean[..., None] + cells
         capacity = self._capacity[None, :, None]
-        variances = np.where(means < capacity, least[..., None], most[..., None])
+        # At its capacity a broker whose rate does not vary has no risk, any other one half: so the least counts there.
+        variances = np.where(means <= capacity * (1 + ROUNDING), least[..., None], most[..., None])
         risks = overload(means, variances, capacity)
         limit = value if self._least_risk else (self._threshold if self._threshold is not None else np.inf)
         allowed = risks < limit

@@ -1,8 +1,9 @@
 """How likely a broker is to get more than it can take.
 
 `overload` is the paper's model: the rate of a set of items is normal, so Pr(V > C) follows from its mean and variance.
-A set without variance is over its capacity or it is not. `sampled_overload` is a second opinion without that model: in
-which part of the joint samples the sum was over the capacity, with Wilson's interval for so few samples.
+A set without variance is over its capacity or it is not; at its capacity it is not. `sampled_overload` is a second
+opinion without that model: in which part of the joint samples the sum was over the capacity, with Wilson's interval for
+so few samples.
 
 Must not know: how items came to where they are.
 """
@@ -22,12 +23,15 @@ CONFIDENCE_Z: Final = 1.959963984540054
 """Half the width of a 95 % interval, in standard deviations."""
 LEAST_VARIANCE: Final = 1e-12
 """Below it a rate does not vary: messages per second, squared, are not that small."""
+ROUNDING: Final = 1e-12
+"""A mean that is this part of a capacity away from it is at the capacity: sums differ as much by their order."""
 
 
 def overload(mean: Floats, variance: Floats, capacity: Floats) -> Floats:
     """Pr(V > C) for V normal; arrays of any shapes that fit together. Never NaN for finite numbers."""
     varying = variance > LEAST_VARIANCE
     over = mean - capacity
+    over = np.where(np.abs(over) <= ROUNDING * capacity, 0.0, over)
     deviation = np.sqrt(np.where(varying, variance, 1.0))
     chance: Floats = np.where(varying, ndtr(over / deviation), np.where(over > 0, 1.0, 0.0))
     return chance

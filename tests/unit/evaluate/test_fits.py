@@ -7,6 +7,7 @@ import math
 import pytest
 
 from causeway.evaluate.fits import (
+    another,
     confidence,
     least_squares,
     logarithm_fit,
@@ -58,3 +59,10 @@ def test_one_more_repetition_is_less_certain_than_the_mean_and_with_few_seeds_mo
     assert prediction(0.1, 3, 3) == pytest.approx(4.303 * 0.1 * math.sqrt(4 / 3))
     assert prediction(0.1, 50, 3) < prediction(0.1, 3, 3)
     assert math.isinf(prediction(0.1, 1, 1))
+
+
+def test_more_repetitions_lie_in_a_wider_interval_than_the_mean_does() -> None:
+    mean, width = confidence([1.0, 2.0, 3.0])
+    assert another([1.0, 2.0, 3.0]) == pytest.approx((mean, 2 * width))
+    assert another([1.0, 2.0, 3.0], 3) == pytest.approx((mean, math.sqrt(2) * width))
+    assert math.isinf(another([5.0])[1])

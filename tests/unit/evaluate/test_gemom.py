@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from causeway.evaluate import gemom
+from causeway.evaluate.burst_brokers import PLACEMENTS
 from causeway.evaluate.evaluation import Extent
 from causeway.evaluate.gemom_words import row_of
 from causeway.evaluate.placement_trials import MEAN_LOAD, ROUND_ROBIN, USE, TrialCase, measure
@@ -29,6 +30,15 @@ def test_placement_by_risk_is_never_riskier_than_round_robin(committed: dict[str
     assert min(row["gain"] for row in gains) > 0
 
 
+def test_bursts_overload_fewest_brokers_when_placed_by_risk(committed: dict[str, Any]) -> None:
+    by_risk, *others = committed["bursts"]
+    assert [row["placement"] for row in (by_risk, *others)] == list(PLACEMENTS)
+    for row in committed["bursts"]:
+        assert row["published"] == row["handled"] == row["received"] > 1000
+        assert row["overloaded_seconds"] == row["computed_seconds"]
+    assert all(by_risk["overloaded_seconds"] < row["overloaded_seconds"] for row in others)
+
+
 def test_claims_that_do_not_hold_are_those_about_the_papers_numbers(committed: dict[str, Any]) -> None:
     failed = [claim for claim in committed["claims"] if not claim["held"]]
     assert len(failed) == 4
@@ -44,27 +54,33 @@ def test_committed_report_is_what_placement_does_now(committed: dict[str, Any]) 
 
 
 def test_another_seed_gives_numbers_inside_the_stated_range(committed: dict[str, Any]) -> None:
-    seeds = range(100, 105)
+    seeds = range(gemom.QUICK.instances, 2 * gemom.QUICK.instances)
     trials = [trial for seed in seeds for trial in measure(TrialCase(0.6, USE, seed)).placements]
     (row,) = gemom.correlation_table(trials, gemom.gains_of(trials))
     stated = row_of(committed["correlation"], correlation=0.6)
     for other in (ROUND_ROBIN, MEAN_LOAD):
         key = f"over_{other.replace(' ', '_')}"
         assert stated[f"{key}_low"] <= row[key] <= stated[f"{key}_high"]
+    for name in ("by_risk", "round_robin", "mean_load"):
+        assert abs(row[f"{name}_loss"] - stated[f"{name}_loss"]) <= stated[f"{name}_plus_minus"]
 
 
 def test_report_has_every_figure() -> None:
     report = (REPORT / "report.md").read_text()
     drawn = {path.stem for path in REPORT.glob("*.png")}
-    assert drawn == {"gain_at_brokers", "gain_by_correlation", "loss_by_correlation", "risk_after_failures"}
+    assert drawn == {
+        *("gain_at_brokers", "gain_by_correlation", "loss_by_correlation", "risk_after_failures"),
+        "bursts",
+    }
     assert [name for name in drawn if f"({name}.png)" not in report] == []
 
 
 def test_small_plan_gives_a_whole_evaluation_and_hears_of_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = gemom.TrialPlan(instances=2, correlations=(0.0, 0.9), failing=2, uses=(0.5,))
+    tiny = gemom.TrialPlan(instances=2, correlations=(0.0, 0.9), failing=2, uses=(0.5,), bursts=(1, 2))
     monkeypatch.setattr(gemom, "QUICK", tiny)
     told: list[tuple[int, int]] = []
     found = gemom.evaluate(Extent(quick=True, seed=4), lambda done, total: told.append((done, total)))
-    assert told == [(done, 6) for done in range(1, 7)]
+    assert len(told) == 7
+    assert told[-1][0] == told[-1][1]
     assert found.parameters["seed"] == 4
     assert len(found.tables["failure_trials"]) == 2 * 3 * 3

@@ -21,6 +21,4 @@ def test_what_a_case_raises_is_raised(jobs: int) -> None:
 
 
 def test_each_result_is_told_with_its_place() -> None:
-    told: list[tuple[int, int]] = []
-    Processes(2).run(abs, [-3, 2], lambda place, found: told.append((place, found)))
-    assert sorted(told) == [(0, 3), (1, 2)]
+    assert sorted(Processes(2).run(abs, [-3, 2])) == [(0, 3), (1, 2)]

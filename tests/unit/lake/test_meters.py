@@ -110,6 +110,26 @@ def test_rows_and_batches_are_bounded_and_what_is_left_out_is_counted() -> None:
     assert len(list(meters.latency(1))) == 3
 
 
+def test_depth_ends_at_zero_whatever_was_left_out_or_forgotten() -> None:
+    bounds = [{}, {"rows_max": 1}, {"tracked_max": 2}]
+    for bound in bounds:
+        meters = meters_of(*(record(0, Step.STORED, 1, 5, mailbox=f"box-{n}") for n in range(5)), **bound)
+        for n in range(5):
+            meters.note(record(1, Step.SETTLED, 1, 5, mailbox=f"box-{n}", bytes=0))
+        list(meters.telemetry(1))
+        for n in range(5):
+            meters.note(record(2000, Step.STORED, 6, 6, mailbox=f"box-{n}"))
+            (row,) = meters.telemetry(3)
+            assert row[-1] == 1
+
+
+def test_what_is_stored_after_a_part_of_it_was_taken_counts_once() -> None:
+    meters = meters_of(record(0, Step.TAKEN, 3, 5), record(1, Step.STORED, 1, 10), record(2, Step.STORED, 1, 10))
+    assert list(meters.telemetry(1)) == [(0, "box", "", 1, 10, 100, 0, 0, 10)]
+    meters.note(record(1000, Step.SETTLED, 1, 10, bytes=0))
+    assert list(meters.telemetry(2)) == [(1, "box", "", 1, 0, 0, 0, 0, 0)]
+
+
 def test_steps_that_count_for_nothing_cost_nothing() -> None:
     meters = meters_of(*(record(0, step) for step in (Step.COPIED, Step.FORWARDED, Step.LANDMARK, Step.GAP)))
     assert not meters.pending

@@ -71,6 +71,19 @@ def test_full_buffer_drops_and_says_how_many_and_where(tmp_path: Path) -> None:
     assert recorder.writer.missing == 4
 
 
+def test_recorder_whose_thread_has_ended_by_a_bug_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    recorder = Recorder(tmp_path, BROKER, time.time_ns)
+    monkeypatch.setattr(recorder.writer, "open", lambda: 1 / 0)
+    recorder.add([some_record(1)])
+    recorder.start()
+    recorder.close()
+    recorder.add([some_record(2)])
+    recorder.drain()
+    assert not rows_of(tmp_path)
+
+
 def test_lake_without_pyarrow_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"lake=.*causeway\[lake\]"):

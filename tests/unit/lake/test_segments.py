@@ -40,7 +40,7 @@ def test_segment_lies_where_readers_look_for_it(tmp_path: Path) -> None:
     folder.open()
     path = folder.write(table(3), "2026-11-17", "events")
     where = path.relative_to(tmp_path)
-    assert str(where) == "day=2026-11-17/domain=north/kind=events/shop%2Ftill-1-7-000001.parquet"
+    assert str(where) == "day=2026-11-17/domain=north/kind=events/application-shop%2Ftill-1-7-000001.parquet"
     assert pq.read_table(path, partitioning=None).num_rows == 3
 
 
@@ -60,6 +60,26 @@ def test_oldest_segments_of_the_writer_make_room(tmp_path: Path) -> None:
     assert [path.exists() for path in paths] == [False] * 5 + [True] * 2
 
 
+def test_segments_are_as_old_as_their_number_says_and_not_its_text(tmp_path: Path) -> None:
+    folder = SegmentFolder(tmp_path, WRITER, MIB)
+    folder.open()
+    first = folder.write(table(), "2026-11-17", "events")
+    newest = first.rename(first.with_name("application-shop%2Ftill-1-7-1000000.parquet"))
+    older = folder.write(table(), "2026-11-17", "events")
+    SegmentFolder(tmp_path, WRITER._replace(life=8), 5_000).open()
+    assert (newest.exists(), older.exists()) == (True, False)
+
+
+def test_broker_and_application_of_one_name_count_each_their_own(tmp_path: Path) -> None:
+    broker = SegmentFolder(tmp_path, WRITER._replace(role="broker"), MIB)
+    broker.open()
+    kept = broker.write(table(), "2026-11-17", "events")
+    folder = SegmentFolder(tmp_path, WRITER, 1)
+    folder.open()
+    folder.write(table(), "2026-11-17", "events")
+    assert kept.exists()
+
+
 def test_segment_larger_than_the_bound_stays_until_the_next(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path, WRITER, 5_000)
     folder.open()
@@ -75,10 +95,10 @@ def test_nothing_is_left_of_a_segment_that_cannot_be_written(tmp_path: Path) -> 
     folder.open()
     blocked = tmp_path / "day=2026-11-17" / "domain=north" / "kind=events"
     blocked.mkdir(parents=True)
-    (blocked / "shop%2Ftill-1-7-000001.parquet").mkdir()  # renaming a file onto a folder fails
+    (blocked / "application-shop%2Ftill-1-7-000001.parquet").mkdir()  # renaming a file onto a folder fails
     with pytest.raises(OSError, match="directory"):
         folder.write(table(), "2026-11-17", "events")
-    assert [path.name for path in blocked.iterdir()] == ["shop%2Ftill-1-7-000001.parquet"]
+    assert [path.name for path in blocked.iterdir()] == ["application-shop%2Ftill-1-7-000001.parquet"]
     assert folder.write(table(), "2026-11-17", "events").exists()
 
 
@@ -95,7 +115,7 @@ def test_killed_writer_leaves_only_whole_segments_and_its_next_life_removes_the_
     whole = [path for path in tmp_path.rglob("*.parquet") if not path.name.startswith(".")]
     assert written <= len(whole) <= written + 2  # renamed, and killed before it said so
     assert all(pq.read_table(path, partitioning=None).num_rows == 50_000 for path in whole)
-    (whole[0].parent / ".w-2-000099.parquet").write_bytes(b"PAR1 and then it was killed")
+    (whole[0].parent / ".broker-w-2-000099.parquet").write_bytes(b"PAR1 and then it was killed")
     SegmentFolder(tmp_path, WriterName("w", "broker", 3), 1 << 30).open()
     assert not list(tmp_path.rglob(".*"))
 
@@ -107,7 +127,7 @@ def test_unfinished_segment_of_a_living_writer_of_the_same_name_stays(tmp_path: 
     )
     where = tmp_path / "day=2026-11-17" / "domain=north" / "kind=events"
     where.mkdir(parents=True)
-    hidden = where / ".shop%2Ftill-1-6-000004.parquet"
+    hidden = where / ".application-shop%2Ftill-1-6-000004.parquet"
     with subprocess.Popen(
         [sys.executable, "-c", hold, str(hidden)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
@@ -124,7 +144,11 @@ def test_unfinished_segment_of_a_living_writer_of_the_same_name_stays(tmp_path: 
 def test_files_of_others_in_the_lake_are_left_alone(tmp_path: Path) -> None:
     where = tmp_path / "day=2026-11-17" / "domain=north" / "kind=events"
     where.mkdir(parents=True)
-    strangers = ["notes.parquet", ".shop%2Ftill-10-1-000001.parquet", "shop%2Ftill-1-x-000001.parquet"]
+    strangers = [
+        "notes.parquet",
+        ".application-shop%2Ftill-10-1-000001.parquet",
+        "application-shop%2Ftill-1-x-000001.parquet",
+    ]
     for name in strangers:
         (where / name).write_bytes(b"")
     SegmentFolder(tmp_path, WRITER, 1).open()

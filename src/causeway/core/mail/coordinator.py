@@ -22,6 +22,7 @@ from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
 from causeway.core.mail.decisions import DECISION, Decision, TxKey, decisions_in, row_key
 from causeway.core.mail.faults import transaction_fault
+from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
     Commit,
     Outcome,
@@ -46,6 +47,7 @@ from causeway.limits import (
     TRANSACTIONS_PER_CLIENT_MAX,
 )
 from causeway.store.base import Delete, Put, Row, Write
+from causeway.trace import Step
 from causeway.types import SECOND, Instant, Key
 
 SPAN_COST = 128
@@ -100,6 +102,7 @@ class Coordinator:
         self._me = me
         self._groups = groups
         self._courier = courier
+        self._tracer = Tracer(config.name)
         self._runs: dict[TxKey, Run] = {}
         self._load: dict[Key, tuple[int, int]] = {}
         """How many runs each application has, and their cost."""
@@ -168,6 +171,7 @@ class Coordinator:
         self._count += 1
         attempt = config.epoch * RUNS_PER_EPOCH + self._count % RUNS_PER_EPOCH
         run = self._runs[key] = Run(head.source, attempt, parts, turn.now, own)
+        self._trace(turn, Step.SENT, key, run)
         self._send(turn, key, run)
 
     def _end(self, key: TxKey) -> Run | None:
@@ -236,6 +240,7 @@ class Coordinator:
         if run is not None:
             assert run.decision is not None
             self._decided[key] = (run.source, run.decision)
+            self._trace(turn, Step.ACKNOWLEDGED, key, run)
             self.outcomes.append(Outcome(run.source, key[1], key[2], True))
             self._announce(turn, key)
         return True
@@ -344,7 +349,12 @@ class Coordinator:
             self._courier.post(
                 turn, mailbox, TxDecide(run.source, key[1], key[2], run.attempt, mailbox, False, self._me)
             )
+        self._trace(turn, Step.REFUSED, key, run, code.name.lower())
         self._fail(run.source, key, code, detail)
+
+    def _trace(self, turn: Turn, step: Step, key: TxKey, run: Run, note: str = "") -> None:
+        for part in run.parts.values():
+            self._tracer.grouped(turn, step, (run.source, key[1]), part.sends, note)
 
     def _fail(self, source: str, key: TxKey, code: Code, detail: str) -> None:
         outcome = self._failed[key] = Outcome(source, key[1], key[2], False, code, detail)

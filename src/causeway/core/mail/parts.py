@@ -10,8 +10,10 @@ from causeway.core.mail.box import Box, Done
 from causeway.core.mail.operations import Operations
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import TxId
+from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import TxAsk, TxDecide, TxDone, TxPrepare, TxPrepared
 from causeway.core.ports import Courier, Groups
+from causeway.trace import Step
 from causeway.types import SECOND
 
 DOUBT = 2 * SECOND
@@ -21,12 +23,15 @@ DOUBT = 2 * SECOND
 class Parts:
     """Parts of transactions in the mailboxes of one office. All methods but `ask` need a group that may be written."""
 
-    def __init__(self, me: bytes, groups: Groups, courier: Courier, operations: Operations, replies: Replies) -> None:
+    def __init__(
+        self, me: bytes, groups: Groups, courier: Courier, operations: Operations, replies: Replies, *, tracer: Tracer
+    ) -> None:
         self._me = me
         self._groups = groups
         self._courier = courier
         self._operations = operations
         self._replies = replies
+        self._tracer = tracer
 
     def prepare(self, turn: Turn, box: Box, head: TxPrepare, body: bytes) -> None:
         """Hold a part ready, invisible."""
@@ -38,6 +43,8 @@ class Parts:
         writes = mailbox.participant.prepare(head, body, self._groups.position(box.mailbox.key), turn.now)
 
         def done(turn: Turn) -> None:
+            whose, config = (head.source, head.incarnation), self._groups.config(box.mailbox.key)
+            self._tracer.grouped(turn, Step.PREPARED, whose, head.sends, config=config)
             self._courier.answer(turn, head.origin, _prepared(head))
 
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)

@@ -5,7 +5,7 @@ Owns: the shape of the records, and what a batch is called by who sent it. Must 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -14,18 +14,19 @@ import msgspec
 from causeway.core.machine import Turn
 from causeway.core.mail.answers import Piece
 from causeway.core.mail.rows import BATCH, BatchHead, StoredBatch, decode_head
-from causeway.core.messages import Causal, Config, Deliver, Deposit
+from causeway.core.messages import Causal, Config, Deliver, Deposit, SendPart
 from causeway.limits import NAMES_REMEMBERED_MAX
 from causeway.names import SEATS, is_seat
 from causeway.store.base import Put, Write
 from causeway.topics import item_of as find_item
-from causeway.trace import Step, TraceRecord
+from causeway.trace import MEMBERS_APART, Step, TraceRecord
 from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, Flag, Instant, ServiceClass, Span
 
 _RELIABLE: Final = int(Flag.RELIABLE)
 _WORDS: Final = {int(Flag.RETAIN): "retained", int(Flag.REDELIVERED): "redelivered"}
 _APART: Final = sum(_WORDS)
 _ORDERED: Final = int(ServiceClass.TRANSACTIONAL)
+_COMMITTED: Final = int(ServiceClass.COMMITTED)
 _LENGTH_BYTES: Final = 4
 """In a batch's body, for each of its messages (see `wire.body`)."""
 
@@ -108,18 +109,37 @@ class Tracer:
             note = apart(what.priority, what.flags, delayed=bool(what.ready))
         reliable = bool(what.flags & _RELIABLE) or what.stream >= _ORDERED
         size = len(what.body) - _LENGTH_BYTES * what.count if isinstance(what, StoredBatch) else 0
-        epoch, copies = (config.epoch, len(config.members)) if config is not None else (0, 0)
+        epoch, copies, members = _held_by(config)
         if what.published is None:
             # fmt: off
             turn.effects.traces.append(TraceRecord(
                 turn.now, self._broker, step, what.source, what.incarnation, mailbox, what.stream, what.first,
-                what.last, note, what.stream, reliable, False, "", mailbox, "", "", epoch, copies, size,
+                what.last, note, what.stream, reliable, False, "", mailbox, "", members, epoch, copies, size,
             ))
             # fmt: on
             return
         sent = sent_as(what, mailbox, what.last)
         if sent is not None:
-            self._write(turn, step, sent, (note, reliable, mailbox, "", epoch, copies, size))
+            self._write(turn, step, sent, (note, reliable, mailbox, members, epoch, copies, size))
+
+    def grouped(
+        self,
+        turn: Turn,
+        step: Step,
+        whose: tuple[str, int],
+        sends: Iterable[SendPart],
+        note: str = "",
+        *,
+        config: Config | None = None,
+    ) -> None:
+        """Something happened to what a transaction sends; `whose` is its source and incarnation."""
+        epoch, copies, members = _held_by(config)
+        for part in sends:
+            topic = part.published.topic if part.published is not None else ""
+            size = part.size - _LENGTH_BYTES * part.count
+            ids = ((part.first, part.first + part.count - 1),)
+            sent = SentAs(*whose, item_of(topic) if topic else part.dest, _COMMITTED, ids, _COMMITTED, topic)
+            self._write(turn, step, sent, (note, True, part.dest, members, epoch, copies, size))
 
     def copied(self, now: Instant, config: Config, writes: Sequence[Write]) -> list[TraceRecord]:
         """For each batch among the rows of a group, that our storage has it; written when it does."""
@@ -202,3 +222,10 @@ def _size_of(body: msgspec.Raw) -> int:
     """Of an encoded body: how long it is without what msgpack puts before it."""
     size = len(memoryview(body))
     return size - (2 if size < 1 << 8 else 3 if size < 1 << 16 else 5)
+
+
+def _held_by(config: Config | None) -> tuple[int, int, str]:
+    """Epoch, copies and the names of those who have one; nothing of what is not stored."""
+    if config is None:
+        return 0, 0, ""
+    return config.epoch, len(config.members), MEMBERS_APART.join([member.peer.name for member in config.members])

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, missed
+from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, told_of
 from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
-from causeway.pipeline.audit.words import CAUSAL, STEPS
+from causeway.pipeline.audit.words import CAUSAL, STEPS, STREAM
 from causeway.pipeline.frame import JobRequest
 from causeway.pipeline.increments import follow, parts_folder
 from causeway.trace import Step
@@ -26,9 +26,8 @@ from causeway.trace import Step
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_STREAM: Final = ("source", "incarnation", "dest", "stream")
 _UNREAD: Final = ("version", "at", "seat", "peer", "bytes", "day")
-_KEY: Final = ("causal_order", *_STREAM)
+_KEY: Final = ("causal_order", *STREAM)
 
 
 def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataFrame]:
@@ -41,8 +40,8 @@ def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataF
 
     follow(spark, request, "events", __name__, keep)
     lives = added_up(spark.read.parquet(str(parts / "lives")).drop("run"))
-    gone = spark.read.parquet(str(parts / "missed")).select("writer", "domain").distinct()
-    return last_verdicts(spark, parts), doubtful(lives, gone)
+    told = spark.read.parquet(str(parts / "told_of")).select("writer", "domain").distinct()
+    return last_verdicts(spark, parts), doubtful(lives, told)
 
 
 def last_verdicts(spark: SparkSession, parts: Path) -> DataFrame:
@@ -74,13 +73,13 @@ class _Run:
 
     def keep(self) -> None:
         self._write(life_sums(self._batch), "lives")
-        self._write(missed(self._batch), "missed")
+        self._write(told_of(self._batch), "told_of")
         told = F.col("step").isin(*STEPS, int(Step.SENT))
         self._write(self._batch.where(told).drop(*_UNREAD), "rows")
         spark = self._batch.sparkSession
         rows = spark.read.parquet(str(self._parts / "rows")).where(F.col("run") <= self._number)
         new = rows.where(F.col("run") == self._number)
-        streams = new.select(*_STREAM).distinct()
+        streams = new.select(*STREAM).distinct()
         members = self._members(causal_rows(rows), causal_rows(new)).persist()
         senders = members.select(
             F.col("name").alias("source"),
@@ -90,7 +89,7 @@ class _Run:
         )
         touched = streams.select(*_key(F.lit(False))).unionByName(senders.select(*_key(F.lit(True))))
         self._write(touched, "touched")
-        verdicts = stream_verdicts(rows.join(streams, list(_STREAM), how="left_semi")).unionByName(
+        verdicts = stream_verdicts(rows.join(streams, list(STREAM), how="left_semi")).unionByName(
             causal_verdicts(causal_rows(rows), members)
         )
         self._write(verdicts, "verdicts")

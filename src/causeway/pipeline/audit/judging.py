@@ -28,6 +28,7 @@ from causeway.pipeline.audit.words import (
     RETAINED,
     SHARED,
     STEPS,
+    STREAM,
     UNKNOWN,
     VIOLATED,
     AuditRow,
@@ -38,7 +39,6 @@ from causeway.pipeline.audit.words import (
 from causeway.trace import Step
 
 VERDICTS_PER_BATCH: Final = 1_000
-_STREAM: Final = ("source", "incarnation", "dest", "stream")
 _SENT: Final = int(Step.SENT)
 _RECEIVED: Final = int(Step.RECEIVED)
 
@@ -48,8 +48,8 @@ def stream_verdicts(events: DataFrame) -> DataFrame:
     """What holds of each stream of messages. Sorting is Spark's, on disk where it must be; Python sees one batch of
     messages at a time."""
     rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in AuditRow._fields))
-    together = rows.repartition(*_STREAM).sortWithinPartitions(
-        *_STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
+    together = rows.repartition(*STREAM).sortWithinPartitions(
+        *STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
     )
     return together.mapInArrow(_judged, VERDICTS)
 
@@ -81,10 +81,7 @@ CAUSAL_COLUMNS: Final = (
     "life",
     "sequence",
     "step",
-    "source",
-    "incarnation",
-    "dest",
-    "stream",
+    *STREAM,
     "first",
     "last",
     "mailbox",
@@ -194,7 +191,7 @@ def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterat
         for code in np.flatnonzero(totals).tolist():
             one = table.slice(int(examples[code]), 1).to_pylist()[0]
             name = class_name(one["service"], reliable=one["reliable"], causal=True)
-            whose = (one["source"], one["incarnation"], one["dest"], one["stream"])
+            whose = tuple(one[name] for name in STREAM)
             yield Judgement(name, CAUSAL, outcome, int(totals[code]), *whose)
 
 

@@ -8,6 +8,7 @@ happened to later ids is known already. So memory holds the rows of one batch, a
     in order    transactional: handed out, or taken, for the first time after one with a higher id
     stored ...  acknowledged before its owner had it, by the owner's own order; or nobody had it; or copies are missing
 
+In a transaction to have it is to hold it ready (PREPARED): it is acknowledged when the transaction is decided.
 Only the order of one writer's own records is used, never a clock. What was handed out twice may come late.
 Owns: these rules. Must not know: Spark, which records are missing (`doubts`), order between applications (`happened`).
 """
@@ -47,6 +48,7 @@ _REACHED: Final = _HANDED | frozenset(map(int, (Step.RETURNED, Step.EXPIRED, Ste
 """What shows that a message is not just lying in its mailbox."""
 _HAD: Final = frozenset(map(int, (Step.STORED, Step.SETTLED, Step.DEAD, Step.EXPIRED)))
 """What shows that an owner had a message of a stored class, or that its reader was done with it."""
+_HAD_COMMITTED: Final = _HAD | {int(Step.PREPARED)}
 _HAD_EXPRESS: Final = _HAD | frozenset(map(int, (Step.TAKEN, Step.DELIVERED, Step.RECEIVED)))
 _TRANSACTIONAL: Final = int(ServiceClass.TRANSACTIONAL)
 _COMMITTED: Final = int(ServiceClass.COMMITTED)
@@ -193,15 +195,19 @@ class StreamJudge:
             return
         # A subscription that ends and begins anew is given again what its topics have kept.
         kept = [row for step in (_STORED, _TAKEN) for row in steps.get(step, _NOTHING) if row.retained]
-        wrong = (
-            _again(received, 1 + len(kept) + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again")
-            or (None if kept else _after_settled(delivered, steps.get(_SETTLED, _NOTHING)))
-            or _again([row for row in stored if not row.retained], 1, "its owner stored it again")
+        told_by_one = (None if kept else _after_settled(delivered, steps.get(_SETTLED, _NOTHING))) or _again(
+            [row for row in stored if not row.retained], 1, "its owner stored it again"
+        )
+        wrong = told_by_one or _again(
+            received, 1 + len(kept) + len(steps.get(_RETURNED, _NOTHING)), "one reader took it again"
         )
         if wrong is None:
             self._count(ONCE, HELD)
         else:
-            yield self._found(ONCE, mailbox, wrong[0], wrong[1])
+            # One life of the owner says it all, and what others have not written cannot make it right; unless the
+            # message is published: then one who is silent may have kept it for a subscription that began anew.
+            certain = told_by_one is not None and not self.rows[0].topic
+            yield self._found(ONCE, mailbox, wrong[0], wrong[1], certain=certain)
 
     # In order --------------------------------------------------------------------------------------------------
     def _in_order(self, mailbox: str, steps: Steps) -> Iterator[Judgement]:
@@ -227,6 +233,7 @@ class StreamJudge:
     def _stored_first(self, places: dict[str, Steps]) -> Iterator[Judgement]:
         one = self.rows[0]
         had = _HAD if one.service or one.causal else _HAD_EXPRESS
+        had = _HAD_COMMITTED if one.service == _COMMITTED else had
         wrong = self._too_early(had) or self._nobody_had_it(had) or _copies_missing(places)
         if wrong is None:
             self._count(STORED_FIRST, HELD)
@@ -252,10 +259,9 @@ class StreamJudge:
 
     def _nobody_had_it(self, had: frozenset[int]) -> tuple[str, tuple[AuditRow, ...]] | None:
         """A message to a mailbox that was acknowledged and is in no record of one. (What is published may be wanted by
-        nobody; a transaction is told before all of its mailboxes have heard of it. A copy alone may have been taken
-        over by the next owner.)"""
+        nobody. A copy alone may have been taken over by the next owner.)"""
         one = self.rows[0]
-        if one.topic or one.service == _COMMITTED or any(row.step in had or row.step == _COPIED for row in self.rows):
+        if one.topic or any(row.step in had or row.step == _COPIED for row in self.rows):
             return None
         return "it was acknowledged, and nobody had it", tuple(r for r in self.rows if r.step == _ACKNOWLEDGED)
 
@@ -268,9 +274,12 @@ class StreamJudge:
         """All that is known of it, each writer in its own order."""
         return sorted(self.rows, key=lambda row: (row.step == _COPIED, row.writer, row.life, row.sequence))
 
-    def _found(self, guarantee: str, mailbox: str, reason: str, shown: Iterable[AuditRow]) -> Judgement:
+    def _found(
+        self, guarantee: str, mailbox: str, reason: str, shown: Iterable[AuditRow], *, certain: bool = False
+    ) -> Judgement:
+        """A finding. It is `certain` if records of brokers that are missing cannot explain it."""
         shown = tuple(shown)
-        domains = sorted({row.domain for row in (*self.rows, *shown)})
+        domains = [] if certain else sorted({row.domain for row in (*self.rows, *shown)})
         who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), evidence_of(shown))
         return Judgement(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
 

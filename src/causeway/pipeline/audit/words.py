@@ -39,6 +39,10 @@ EVIDENCE_MAX: Final = 16
 """Events shown with one finding."""
 
 
+STREAM: Final = ("source", "incarnation", "dest", "stream")
+"""Columns that name a stream of messages; with an id they name a message."""
+
+
 class AuditRow(NamedTuple):
     """What the audit reads of one event. `causeway.lake.schema` says what each of it means."""
 
@@ -83,6 +87,7 @@ STEPS: Final = tuple(
         Step.RECEIVED,
         Step.COPIED,
         Step.TAKEN,
+        Step.PREPARED,
     )
 )
 """Steps that decide something about a single stream of messages."""
@@ -123,7 +128,7 @@ class Judgement(NamedTuple):
     reason: str = ""
     """What is wrong with them; empty for a count."""
     domains: tuple[str, ...] = ()
-    """Where it happened: records that are missing there put it in doubt."""
+    """Where it happened: records that are missing there put it in doubt. None if they cannot."""
     evidence: tuple[Evidence, ...] = ()
 
 

@@ -19,11 +19,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from causeway.client.stretches import ReadStretch
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, DataLost
 from causeway.pipeline.connector.bus import open_bus
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
-    DataLost,
     Position,
     Positions,
     ReadPlace,
@@ -66,17 +65,17 @@ def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[ReadStretch]:
     if value.through >= 0:
         _check_gap(value, following, value.through, fail=fail)
     if fail and bus.extent(value.place.mailbox).born != value.born:
-        raise DataLost(_lost(value.place, "has ended and begun anew while it was read"))
+        raise _lost(value.place, "has ended and begun anew while it was read")
 
 
 def _check_gap(value: Slice, expected: int, found: int, *, fail: bool) -> None:
     if fail and 0 <= expected < found:
-        raise DataLost(_lost(value.place, f"has lost {found - expected} messages that were to be read"))
+        raise _lost(value.place, f"has lost {found - expected} messages that were to be read")
 
 
-def _lost(place: ReadPlace, what: str) -> str:
+def _lost(place: ReadPlace, what: str) -> DataLost:
     remedy = "keep more of it (bus.keep_history: seconds, bytes_max)" if place.is_history else "read it more often"
-    return f"{place.mailbox!r} {what}; {remedy}, or go on without them with failOnDataLoss=false"
+    return DataLost(place.mailbox, what, f"{remedy}, or go on without them with failOnDataLoss=false")
 
 
 def _wanted(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
@@ -155,10 +154,11 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         positions = self._known(start)
         self._settle(positions)
         ends = self._ends() if self._target is None else self._target
-        ends = {mailbox: _later(positions[mailbox], end) for mailbox, end in ends.items()}
+        # What the query did not read before begins with the next micro-batch: where, is written down with this one.
+        ends = {mailbox: _later(positions[mailbox], ends[mailbox]) for mailbox in from_offset(start)}
         if isinstance(limit, ReadMaxRows):
             ends = self._limited(positions, ends, limit.max_rows)
-        return as_offset(ends)
+        return as_offset({**positions, **ends})
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """For the query's progress."""
@@ -168,12 +168,12 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """A micro-batch, divided; of one that is read again, as it was."""
         self._open()
-        positions, ends = self._known(start), from_offset(end)
+        positions, ends, begun = self._known(start), from_offset(end), from_offset(start)
         options = self._options
         return [
             SlicePartition(value)
             for mailbox, stop in ends.items()
-            if mailbox in positions
+            if mailbox in begun
             for value in divide(
                 self._places[mailbox],
                 positions[mailbox],
@@ -229,7 +229,7 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if last_position(self._bus, place.mailbox).born == position.born:
             return position
         if self._options.fail_on_data_loss:
-            raise DataLost(_lost(place, "has ended and begun anew since it was read"))
+            raise _lost(place, "has ended and begun anew since it was read")
         return find_position(self._bus, place, Edge(EARLIEST))
 
     def _limited(self, starts: Positions, ends: Positions, most: int) -> Positions:

@@ -2,9 +2,10 @@
 
 A life is named by what is written (the query and its micro-batch, or one batch write) and by the partition; ids count
 from 1 for each destination. A second attempt, after a failed task, driver or broker, or a zombie beside it, uses the
-same name, life and ids, and brokers know what they have (ADR 0019). For that an attempt must send the same rows in the
-same order. Spark promises the rows of a partition, but after a shuffle not their order: so they are put in order here,
-by their content, unless the user knows that the plan's own order is the same every time.
+same name, life and ids, and brokers know what they have (ADR 0019). A mailbox remembers the last lives of a name only:
+so every query has a name of its own, and others do not push out the life that may come again. An attempt must send the
+same rows in the same order. Spark promises the rows of a partition, but after a shuffle not their order: so they are
+put in order here, by their content, unless the user knows that the plan's own order is the same every time.
 
 Owns: Spark's writer classes, and that order. Must not know: what a batch of rows means.
 """
@@ -63,14 +64,19 @@ def life_of(*what: object) -> int:
     return int.from_bytes(digest, "big") >> (64 - _LIFE_BITS) | 1
 
 
-def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], partition: int, life: int) -> int:
+def name_of(options: WriteOptions, query: str) -> str:
+    """What a query is called on the bus."""
+    return f"{options.connection.name}.{hashlib.blake2b(query.encode(), digest_size=4).hexdigest()}"
+
+
+def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], name: str, life: int) -> int:
     """Send all rows of a partition; how many. Returns when all are acknowledged."""
     messages = outgoing(options, batches)
     if options.order == CONTENT:
         messages = iter(in_order(messages, options.buffer_bytes))
     count = 0
     destinations: set[str] = set()
-    with open_bus(options.connection, name=f"{options.connection.name}.{partition}", life=life) as bus:
+    with open_bus(options.connection, name=name, life=life) as bus:
         how = {"service": options.service, "priority": options.priority, "ttl": options.ttl}
         for one in messages:
             if one.topic:
@@ -181,8 +187,8 @@ class CausewayWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """On an executor: a partition."""
-        partition = _task().partitionId()
-        return Written(send_rows(self._options, iterator, partition, life_of("write", self._write)))
+        name = f"{self._options.connection.name}.{_task().partitionId()}"
+        return Written(send_rows(self._options, iterator, name, life_of("write", self._write)))
 
 
 class CausewayStreamWriter(DataSourceStreamArrowWriter):
@@ -197,7 +203,8 @@ class CausewayStreamWriter(DataSourceStreamArrowWriter):
         query, batch = task.getLocalProperty(QUERY_ID), task.getLocalProperty(BATCH_ID)
         if query is None or batch is None:
             raise ConfigError("checkpointLocation", query, "Spark does not say which query and micro-batch this is")
-        return Written(send_rows(self._options, iterator, task.partitionId(), life_of("stream", query, batch)))
+        name = f"{name_of(self._options, query)}.{task.partitionId()}"
+        return Written(send_rows(self._options, iterator, name, life_of("stream", query, batch)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """All partitions are acknowledged already."""

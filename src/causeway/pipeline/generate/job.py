@@ -1,7 +1,9 @@
 """The job `generate`: a lake of any size, with planted faults, made on Spark.
 
-Applications live in circles of a few that talk among themselves; each circle is made by one task, from the seed and its
-number alone. What was planted is written to `_planted` in the lake, which no reader of lakes looks into.
+Two parts, either of which may be left out: events of applications (`world`), and telemetry with latencies of topics
+(`telemetry`). Applications live in circles of a few that talk among themselves; each circle is made by one task, from
+the seed and its number alone. What was planted is written to `_planted` in the lake, which no reader of lakes looks
+into.
 
 Owns: how a lake is cut into circles, where it is written. Must not know: what happens in a circle (`world`).
 """
@@ -10,14 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.errors import ConfigError
-from causeway.lake.schema import EVENTS
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option
+from causeway.lake.schema import EVENTS, PARTITIONS
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, read_lake, yes_option
+from causeway.pipeline.generate.telemetry import TelemetryPlan, check_plan, generate_telemetry
 from causeway.pipeline.generate.world import FAULTS, GAP, MadeWorld, Planted
 from causeway.pipeline.generate.writers import COLUMNS
 from causeway.pipeline.schemas import lake_schema
@@ -25,6 +28,7 @@ from causeway.pipeline.schemas import lake_schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EVENTS_MIN: Final = 1_000
 CIRCLE: Final = 8
 """Applications that talk among themselves."""
 ROUGH_EVERY: Final = 5
@@ -45,30 +49,70 @@ class Circle(NamedTuple):
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Make a lake."""
-    events = int(number_option(request, "events", 100_000, 1_000, 10**10))
-    applications = int(number_option(request, "applications", 40, 3, 10**6))
-    faults = int(number_option(request, "faults", 0, 0, 10**5))
     if not request.lake:
         raise ConfigError("lake", request.lake, "give the folder to be made")
     lake = Path(request.lake)
-    if any(lake.glob("day=*/domain=*/kind=events")):
-        raise ConfigError("lake", request.lake, "holds events already; give a new folder")
-    plan = circles_of(events, applications, faults)
-    tick("events", 0, 1)
+    if any(lake.glob("day=*/domain=*/kind=*")):
+        raise ConfigError("lake", request.lake, "holds a lake already; give a new folder")
+    events, plan = _circles(request), telemetry_plan(request)
+    if not events and not plan.topics:
+        raise ConfigError("set topics", plan.topics, "nothing is to be made: events is 0 as well")
+    kinds = ["telemetry", "latency"][: 2 if yes_option(request, "latency", usual=True) else 1] if plan.topics else []
+    stages = [*(["events"] if events else []), *kinds]
     lake.mkdir(parents=True, exist_ok=True)
-    planted = lake / PLANTED
-    planted.mkdir(exist_ok=True)
-    numbers = spark.range(0, len(plan), 1, len(plan))
-    made = numbers.mapInArrow(_maker(plan, request.seed, str(planted)), lake_schema(EVENTS))
-    made.write.mode("append").partitionBy("day", "domain", "kind").parquet(request.lake)
-    summary = {
-        "events": spark.read.parquet(request.lake).count(),
-        "applications": applications,
-        "circles": len(plan),
-        "faults": {kind: sum(circle.faults.count(kind) for circle in plan) for kind in (*FAULTS, GAP)},
+    for done, kind in enumerate(stages):
+        tick(kind, done, len(stages))
+        if kind == "events":
+            _make_events(spark, lake, events, request.seed)
+        else:
+            generate_telemetry(spark, request.lake, plan, kind)
+    summary: dict[str, Any] = {f"{kind}_rows": read_lake(spark, request.lake, kind).count() for kind in stages}
+    summary |= {
+        "applications": sum(circle.applications for circle in events),
+        "circles": len(events),
+        "faults": {kind: sum(circle.faults.count(kind) for circle in events) for kind in (*FAULTS, GAP)},
+        "topics": plan.topics,
+        "items": plan.items if plan.topics else 0,
+        "seconds": plan.seconds if plan.topics else 0,
         "seed": request.seed,
     }
     return JobResult(job="generate", summary=summary)
+
+
+def _circles(request: JobRequest) -> list[Circle]:
+    """What is asked for of events; nothing if they are to be none."""
+    events = count_option(request, "events", 100_000, 0, 10**10)
+    applications = count_option(request, "applications", 40, 3, 10**6)
+    faults = count_option(request, "faults", 0, 0, 10**5)
+    if 0 < events < EVENTS_MIN:
+        raise ConfigError("set events", events, f"must be 0, or at least {EVENTS_MIN}")
+    return circles_of(events, applications, faults) if events else []
+
+
+def telemetry_plan(request: JobRequest) -> TelemetryPlan:
+    """What is asked for of telemetry."""
+    usual = TelemetryPlan()
+    topics = count_option(request, "topics", usual.topics, 0, 10**6)
+    plan = TelemetryPlan(
+        topics=topics,
+        items=count_option(request, "items", max(1, min(usual.items, topics)), 1, 10**6),
+        seconds=count_option(request, "seconds", usual.seconds, 1, 10**9),
+        brokers=count_option(request, "brokers", usual.brokers, 1, 10**4),
+        crowds=count_option(request, "crowds", usual.crowds, 1, 10**4),
+        rate=number_option(request, "rate", usual.rate, 1e-6, 1e6),
+        seed=request.seed,
+    )
+    if topics:
+        check_plan(plan)
+    return plan
+
+
+def _make_events(spark: SparkSession, lake: Path, plan: list[Circle], seed: int) -> None:
+    planted = lake / PLANTED
+    planted.mkdir(exist_ok=True)
+    numbers = spark.range(0, len(plan), 1, len(plan))
+    made = numbers.mapInArrow(_maker(plan, seed, str(planted)), lake_schema(EVENTS))
+    made.write.mode("append").partitionBy(*PARTITIONS).parquet(str(lake))
 
 
 def circles_of(events: int, applications: int, faults: int) -> list[Circle]:
@@ -121,9 +165,7 @@ def made_circle(circle: Circle, seed: int, planted: Path) -> Iterator[pa.RecordB
 
 
 _TYPES: Final = {"int32": pa.int32(), "int64": pa.int64(), "bool": pa.bool_(), "string": pa.string()}
-_ARROW: Final = {column.name: _TYPES[column.type] for column in EVENTS} | dict.fromkeys(
-    ("day", "domain", "kind"), pa.string()
-)
+_ARROW: Final = {column.name: _TYPES[column.type] for column in EVENTS} | dict.fromkeys(PARTITIONS, pa.string())
 PLANTED_COLUMNS: Final = pa.schema(
     [
         (

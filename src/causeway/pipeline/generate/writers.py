@@ -10,13 +10,13 @@ import random
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from causeway.lake.schema import EVENTS, LAKE_VERSION
+from causeway.lake.schema import EVENTS, LAKE_VERSION, PARTITIONS
 from causeway.trace import Step
 from causeway.types import MILLISECOND, SECOND
 
 BEGINNING: Final = 1_790_000_000 * SECOND
 """When a made-up lake begins, by a right clock: in September 2026."""
-COLUMNS: Final = (*(column.name for column in EVENTS), "day", "domain", "kind")
+COLUMNS: Final = (*(column.name for column in EVENTS), *PARTITIONS)
 _DAY: Final = 86_400 * SECOND
 
 Record = tuple[Any, ...]

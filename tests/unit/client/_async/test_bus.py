@@ -383,6 +383,17 @@ async def test_kept_state_is_for_one_application_at_a_time(broker: FakeBroker, t
         await causeway.connect(broker.url, name="other", state=tmp_path).open()
 
 
+async def test_kept_state_is_free_again_when_the_lake_could_not_be_opened(
+    broker: FakeBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("causeway.lake.opening.importlib.util.find_spec", lambda name: None)
+        with pytest.raises(ConfigError, match="lake="):
+            await causeway.connect(broker.url, name="shop", state=tmp_path / "state", lake=tmp_path / "lake").open()
+    async with causeway.connect(broker.url, name="shop", state=tmp_path / "state"):
+        pass
+
+
 async def test_bug_in_the_session_fails_callers_instead_of_leaving_them_waiting(broker: FakeBroker) -> None:
     broker.deaf = True
     bus = await causeway.connect(broker.url, name="shop").open()

@@ -27,6 +27,7 @@ from causeway.core.messages import (
 from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, SEEN_SECONDS_MIN
 from causeway.store.base import Put, Row, Write
+from causeway.trace import Step
 from causeway.types import SECOND, BrokerId, Key, key_of
 from causeway.wire.body import join
 
@@ -162,6 +163,32 @@ def test_nobody_is_told_before_the_decision_is_on_all_copies() -> None:
         ("y", True),
         ("app", True),
     ]
+
+
+def told(turn: Turn) -> list[tuple[Step, str, str]]:
+    return [(Step(one.step), one.dest, one.note) for one in turn.effects.traces]
+
+
+def test_what_a_transaction_sends_is_traced_from_its_beginning_to_its_decision() -> None:
+    coordinator, world = make()
+    asked, decided = Turn(0), Turn(5)
+    coordinator.commit(asked, HOME, commit(), BODY)
+    assert told(asked) == [(Step.SENT, "x", ""), (Step.SENT, "y", "")]
+    for prepare in world.take():
+        coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
+    coordinator.on_committed(decided, HOME, world.tickets)
+    assert told(decided) == [(Step.ACKNOWLEDGED, "x", ""), (Step.ACKNOWLEDGED, "y", "")]
+    one = decided.effects.traces[0]
+    assert (one.source, one.incarnation, one.stream, one.first, one.last) == ("app", 9, 3, 1, 1)
+    assert (one.service, one.reliable, one.mailbox, one.at) == (3, True, "x", 5)
+
+
+def test_aborted_transaction_is_traced_as_refused() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
+    aborted = Turn(0)
+    coordinator.on_prepared(aborted, HOME, prepared(world.take()[0], ok=False))
+    assert told(aborted) == [(Step.REFUSED, "x", "aborted"), (Step.REFUSED, "y", "aborted")]
 
 
 def test_one_refusal_aborts_all_and_leaves_no_decision() -> None:

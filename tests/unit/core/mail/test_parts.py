@@ -5,6 +5,7 @@ from __future__ import annotations
 from causeway.core.mail.parts import DOUBT
 from causeway.core.messages import Accepted, Confirmed, Message, TxAsk, TxDecide, TxDone, TxPrepare, TxPrepared
 from causeway.errors import Code
+from causeway.trace import Step
 from tests.unit.core.mail.neighbours import ME, at, heads
 from tests.unit.core.mail.owned import Stage, attach
 from tests.unit.core.mail.postroom import CONFIRM, NAME, RELIABLE, body_of, deposit, transaction
@@ -30,10 +31,11 @@ def test_part_is_promised_only_when_it_is_on_all_copies() -> None:
     stage = Stage()
     one = deposit(1)
     assert prepare(stage, transaction(sends=[one]), body_of(one)) == []
-    stage.commit()
+    turn = stage.commit()
     (answer,) = stage.courier.said()
     assert isinstance(answer, TxPrepared)
     assert (answer.ok, answer.number, answer.mailbox) == (True, 1, NAME)
+    assert [(one.step, one.mailbox, one.first) for one in turn.effects.traces] == [(Step.PREPARED, NAME, 1)]
 
 
 def test_part_that_was_promised_is_promised_again_without_another_operation() -> None:

@@ -11,7 +11,7 @@ from causeway.core.machine import Turn
 from causeway.core.mail.answers import Piece
 from causeway.core.mail.rows import StoredBatch, batch_key, encode
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Causal, Config, Deliver, Published
+from causeway.core.messages import Causal, Config, Deliver, Published, SendPart
 from causeway.core.messages.groups import Member
 from causeway.names import SEATS, seat_name
 from causeway.store.base import Delete, Put, Write
@@ -107,6 +107,15 @@ def test_what_is_stored_says_in_which_epoch_and_on_how_many() -> None:
 def config() -> Config:
     members = tuple(Member(Peer(key_of(name), name, "h", 1, 1), 1) for name in ("b1", "b2"))
     return Config("box", 12, key_of("b2"), members)
+
+
+def test_transaction_writes_what_it_sends_to_mailboxes_and_topics() -> None:
+    sends = (SendPart(NAME, 3, 2, 1, 4, 0, len(TWO)), SendPart(ITEM, 1, 1, 1, 4, 0, 9, Published("roads/a1")))
+    to_mailbox, to_topic = traced(("grouped", Step.PREPARED, ("shop", 9), sends, {"config": config()}))
+    assert ids(to_mailbox) == ("shop", 9, NAME, 3, 3, 4)
+    assert ids(to_topic) == ("shop", 9, ITEM, 3, 1, 1)
+    assert (to_mailbox.mailbox, to_mailbox.bytes, to_mailbox.epoch, to_mailbox.copies) == (NAME, 8, 12, 2)
+    assert (to_topic.mailbox, to_topic.topic, to_topic.service, to_topic.reliable) == (ITEM, "roads/a1", 3, True)
 
 
 def test_rows_of_a_group_tell_which_batches_are_copied() -> None:

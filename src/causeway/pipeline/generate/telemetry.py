@@ -1,10 +1,11 @@
-"""Telemetry as a busy cluster would write it, of any size, drawn from a seed: a Spark job.
+"""Telemetry and latencies as a busy cluster would write them, of any size, drawn from a seed: a Spark job.
 
 Topics are of unequal size (the k-th has a rate of about 1/k), rise and fall over the day, and belong to items; items
-belong to *crowds*, whose topics burst at the same moments. Counts are Poisson. Only seconds with messages have rows.
+belong to *crowds*, whose topics burst at the same moments. Counts are Poisson, durations log-normal, and longer in
+bursts. Only seconds with messages have rows.
 
 Every block of seconds is drawn from the seed and its own number, so the same seed gives the same lake however many
-tasks there are. Owns: how such telemetry is drawn. Must not know: other kinds of rows, planted faults.
+tasks there are. Owns: how such rows are drawn. Must not know: events, planted faults.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from causeway.errors import ConfigError
-from causeway.lake.schema import LAKE_VERSION, PARTITIONS, TELEMETRY
-from causeway.pipeline.schemas import spark_schema
+from causeway.lake.schema import KINDS, LAKE_VERSION, PARTITIONS
+from causeway.lake.sketch import GROWTH, NUMBER_MAX
+from causeway.pipeline.generate.writers import BEGINNING
+from causeway.pipeline.schemas import lake_schema
+from causeway.types import SECOND, ServiceClass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +36,14 @@ BURST_SECONDS: Final = (60, 600)
 BURSTS_A_DAY: Final = 12
 """Of each crowd."""
 DAY: Final = 86_400
+HOPS: Final = {"stored": 4e6, "delivered": 1e6}
+"""Nanoseconds that half of the messages take at most, outside of bursts."""
+SPREAD: Final = 0.6
+"""Standard deviation of the logarithm of durations."""
+SERVICE: Final = int(ServiceClass.RECOVERABLE)
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 class TelemetryPlan(NamedTuple):
@@ -42,8 +52,8 @@ class TelemetryPlan(NamedTuple):
     topics: int = 200
     items: int = 20
     seconds: int = 3_600
-    start: int = 1_767_225_600
-    """First second; this is the beginning of 2026."""
+    start: int = BEGINNING // SECOND // DAY * DAY
+    """First second; events are made of the same day."""
     brokers: int = 5
     domain: str = "main"
     crowds: int = 8
@@ -53,16 +63,13 @@ class TelemetryPlan(NamedTuple):
     seed: int = 0
 
 
-def generate_telemetry(spark: SparkSession, lake: str, plan: TelemetryPlan) -> None:
-    """Add the telemetry of a plan to a lake."""
+def generate_telemetry(spark: SparkSession, lake: str, plan: TelemetryPlan, kind: str = "telemetry") -> None:
+    """Add the rows of a plan to a lake: `telemetry`, or `latency` of the same messages."""
     check_plan(plan)
     first, last = plan.start // BLOCK_SECONDS, (plan.start + plan.seconds - 1) // BLOCK_SECONDS
     tasks = min(last - first + 1, max(2, spark.sparkContext.defaultParallelism * 4))
     blocks = spark.range(first, last + 1, 1, tasks)
-    schema = spark_schema(TELEMETRY)
-    for name in PARTITIONS:
-        schema = schema.add(name, "string")
-    rows = blocks.mapInArrow(partial(draw_blocks, plan), schema)
+    rows = blocks.mapInArrow(partial(draw_blocks, plan, kind), lake_schema(KINDS[kind]))
     rows.write.mode("append").partitionBy(*PARTITIONS).parquet(lake)
 
 
@@ -78,14 +85,19 @@ def check_plan(plan: TelemetryPlan) -> None:
         raise ConfigError("rate", plan.rate, "must be more than 0 and at most 1000000 messages per second")
 
 
-def draw_blocks(plan: TelemetryPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def draw_blocks(plan: TelemetryPlan, kind: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of the blocks whose numbers come in."""
     names = _Names(plan)
     weights = topic_weights(plan)
     bursts = burst_table(plan)
     for batch in batches:
         for block in batch.column("id").to_pylist():
-            yield names.rows(*_drawn_block(plan, weights, bursts, block))
+            cells = _drawn_block(plan, weights, bursts, block)
+            if kind == "telemetry":
+                yield names.telemetry(cells, np.random.default_rng([plan.seed, 5, block]))
+                continue
+            for number, hop in enumerate(HOPS):
+                yield names.latency(cells, hop, np.random.default_rng([plan.seed, 6 + number, block]))
 
 
 def topic_weights(plan: TelemetryPlan) -> Floats:
@@ -106,8 +118,18 @@ def burst_table(plan: TelemetryPlan) -> Floats:
     return np.column_stack([crowd, begin, begin + length, rng.uniform(2.0, 6.0, count)]).astype(np.float64)
 
 
-def _drawn_block(plan: TelemetryPlan, weights: Floats, bursts: Floats, block: int) -> tuple[Any, Any, Any]:
-    """Topic, second and messages of every cell of a block that has any."""
+class Cells(NamedTuple):
+    """Topics and seconds that have messages."""
+
+    topics: Ints
+    seconds: Ints
+    counts: Ints
+    factors: Floats
+    """How many times as many as on average these seconds have."""
+
+
+def _drawn_block(plan: TelemetryPlan, weights: Floats, bursts: Floats, block: int) -> Cells:
+    """Every cell of a block that has messages."""
     low = max(block * BLOCK_SECONDS, plan.start)
     high = min((block + 1) * BLOCK_SECONDS, plan.start + plan.seconds)
     seconds = np.arange(low, high)
@@ -120,11 +142,11 @@ def _drawn_block(plan: TelemetryPlan, weights: Floats, bursts: Floats, block: in
     rng = np.random.default_rng([plan.seed, 3, block])
     counts = rng.poisson(weights[:, None] * factors[crowd_of])
     topics, places = np.nonzero(counts)
-    return topics, seconds[places], counts[topics, places]
+    return Cells(topics, seconds[places], counts[topics, places], factors[crowd_of[topics], places])
 
 
 class _Names:
-    """Names by number, as Arrow dictionaries: a row costs a number, not a text."""
+    """Names by number, as Arrow arrays of which rows take theirs."""
 
     def __init__(self, plan: TelemetryPlan) -> None:
         self._plan = plan
@@ -134,32 +156,57 @@ class _Names:
         self._item_names = pa.array([f"item-{item:04}" for item in range(plan.items)])
         self._broker_names = pa.array([f"broker-{broker}" for broker in range(plan.brokers)])
 
-    def rows(self, topics: Any, seconds: Any, counts: Any) -> pa.RecordBatch:
-        """Cells as rows of the lake."""
-        items = self._items[topics]
-        days = seconds.astype("datetime64[s]").astype("datetime64[D]")
-        given: dict[str, Any] = {
-            "version": LAKE_VERSION,
-            "writer": self._broker_names.take(pa.array(self._owners[items])),
-            "role": "broker",
-            "life": 1,
-            "second": seconds,
-            "name": self._topic_names.take(pa.array(topics)),
-            "item": self._item_names.take(pa.array(items)),
-            "service": 0,
+    def telemetry(self, cells: Cells, rng: np.random.Generator) -> pa.RecordBatch:
+        """Cells as rows of telemetry. What waits is what came while its reader was busy."""
+        counts = cells.counts
+        given = {
+            "item": self._item_names.take(pa.array(self._items[cells.topics])),
             "messages_in": counts,
             "bytes_in": counts * BODY_BYTES,
             "messages_out": counts * READERS,
             "bytes_out": counts * BODY_BYTES * READERS,
-            "depth": 0,
+            "depth": rng.poisson(counts * HOPS["delivered"] / SECOND * cells.factors),
+        }
+        return self._rows("telemetry", cells, given)
+
+    def latency(self, cells: Cells, hop: str, rng: np.random.Generator) -> pa.RecordBatch:
+        """How long each of the messages took, as sketches."""
+        cell = np.repeat(np.arange(len(cells.counts)), cells.counts)
+        middle = np.log(HOPS[hop] * cells.factors[cell])
+        buckets = np.ceil((middle + SPREAD * rng.standard_normal(len(cell))) / np.log(GROWTH))
+        together = cell * (NUMBER_MAX + 1) + np.clip(buckets, 1, NUMBER_MAX).astype(np.int64)
+        pairs, counts = np.unique(together, return_counts=True)
+        ends = np.searchsorted(pairs, np.arange(len(cells.counts) + 1) * (NUMBER_MAX + 1))
+        offsets = pa.array(ends, pa.int32())
+        given = {
+            "hop": hop,
+            "buckets": pa.ListArray.from_arrays(offsets, pa.array(pairs % (NUMBER_MAX + 1), pa.int32())),
+            "counts": pa.ListArray.from_arrays(offsets, pa.array(counts, pa.int64())),
+        }
+        return self._rows("latency", cells, given)
+
+    def _rows(self, kind: str, cells: Cells, more: dict[str, Any]) -> pa.RecordBatch:
+        days = cells.seconds.astype("datetime64[s]").astype("datetime64[D]")
+        given: dict[str, Any] = {
+            "version": LAKE_VERSION,
+            "writer": self._broker_names.take(pa.array(self._owners[self._items[cells.topics]])),
+            "role": "broker",
+            "life": 1,
+            "second": cells.seconds,
+            "name": self._topic_names.take(pa.array(cells.topics)),
+            "service": SERVICE,
             "day": pa.array(days.astype(str)),
             "domain": self._plan.domain,
-            "kind": "telemetry",
+            "kind": kind,
+            **more,
         }
-        types = {column.name: pa.type_for_alias(column.type) for column in TELEMETRY}
+        types = {column.name: _TYPES.get(column.type) for column in KINDS[kind]}
         names = [*types, *PARTITIONS]
-        arrays = [_column(given[name], types.get(name, pa.string()), len(topics)) for name in names]
+        arrays = [_column(given[name], types.get(name, pa.string()), len(cells.topics)) for name in names]
         return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+_TYPES: Final = {"int32": pa.int32(), "int64": pa.int64(), "string": pa.string()}
 
 
 def _column(value: Any, kind: Any, length: int) -> Any:

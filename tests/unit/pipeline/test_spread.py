@@ -9,9 +9,10 @@ from typing import Any, get_type_hints
 import msgspec
 import pytest
 
-from causeway.evaluate import aaa, gemom, internet, keeping, pbm, qpidr
-from causeway.evaluate.keeping import Keeping, key_of_case
+from causeway.evaluate import aaa, gemom, internet, pbm, qpidr
 from causeway.evaluate.spreading import Processes
+from causeway.pipeline import spread
+from causeway.pipeline.spread import Keeping, key_of_case
 
 MEASURED: list[int] = []
 
@@ -34,10 +35,9 @@ def nothing_measured() -> None:
 
 
 def run(folder: Path, numbers: list[int]) -> tuple[list[Squared], list[int], int]:
-    told: list[int] = []
-    keeper = Keeping(Processes(1), folder)
-    found = keeper.run(squared, numbers, lambda place, one: told.append(place))
-    return found, told, keeper.skipped
+    keeping = Keeping(Processes(1), folder)
+    found = dict(keeping.run(squared, numbers))
+    return [found[place] for place in range(len(numbers))], list(found), keeping.skipped
 
 
 def test_second_run_measures_only_what_is_missing_and_finds_the_same(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_second_run_measures_only_what_is_missing_and_finds_the_same(tmp_path: P
     again, told, skipped = run(tmp_path, [2, 5, 1])
     assert MEASURED == [3, 1, 2, 5]
     assert again == [first[2], Squared(25 / 3, 5), first[1]]
-    assert (sorted(told), skipped) == ([0, 1, 2], 2)
+    assert (told, skipped) == ([0, 2, 1], 2)
 
 
 def test_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_damaged_file_is_measured_again(tmp_path: Path) -> None:
 
 def test_other_code_measures_everything_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(tmp_path, [1, 2])
-    monkeypatch.setattr(keeping, "code_digest", lambda: "another")
+    monkeypatch.setattr(spread, "code_digest", lambda: "another")
     assert run(tmp_path, [1, 2])[2] == 0
 
 
@@ -77,7 +77,7 @@ def test_cases_of_other_fields_or_functions_have_other_names() -> None:
 
 
 @pytest.mark.parametrize(
-    "measure", [aaa.measure, gemom.measure, internet.measure_either, pbm.measure, qpidr.measure_either]
+    "measure", [aaa.measure, gemom.measure_either, internet.measure_either, pbm.measure, qpidr.measure_either]
 )
 def test_what_experiments_find_can_be_kept(measure: Callable[[Any], Any]) -> None:
     msgspec.json.Decoder(get_type_hints(measure)["return"])
