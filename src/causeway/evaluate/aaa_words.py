@@ -243,7 +243,7 @@ def _unicast(means: Rows, fits: Rows) -> str:
     ]
     stamps, bus_stamps = (fit_of(fits, UNICAST, layout, "stamp_bytes") for layout in ("flat", "bus"))
     lines = fit_of(fits, UNICAST, "flat", "row_bytes")
-    return f"""## Remote unicast, random pairs
+    return f"""## Remote unicast, random pairs (Fig. 8, 11 and 12)
 
 ![cells](unicast_cells.png)
 
@@ -294,7 +294,7 @@ def _published(means: Rows) -> str:
         for row in means
         if row["traffic"] == BROADCAST
     ]
-    return f"""## Broadcast
+    return f"""## Broadcast (Fig. 9)
 
 ![broadcast](broadcast_cells.png)
 

@@ -77,7 +77,7 @@ def _threshold(rows: Rows) -> Conclusion:
         if not raw["feasible"]
         else f"{raw['least_risky']} keeps it"
     )
-    claim = f"The six items can be placed with every risk below {raw['threshold']}"
+    claim = f"The six items can be placed with every risk below {raw['threshold']} (Table III)"
     return Conclusion(claim, found, raw["feasible"], asserted=False)
 
 
@@ -87,7 +87,9 @@ def _optimum(rows: Rows) -> Conclusion:
         f"it is number {first['rank']} of {first['of']} with a utility of {first['utility']:,.3f}; the best, found and "
         f"proven by branch and bound, is {ours['items']} with {ours['utility']:,.3f}"
     )
-    return Conclusion("The paper's solution 1 has the greatest utility", found, first["rank"] == 1, asserted=False)
+    return Conclusion(
+        "The paper's solution 1 has the greatest utility (Table III)", found, first["rank"] == 1, asserted=False
+    )
 
 
 def _gain_everywhere(rows: Rows) -> Conclusion:
@@ -208,7 +210,7 @@ def _example(tables: Tables) -> str:
         }
         for row in tables["allocations"]
     ]
-    return f"""## The paper's example
+    return f"""## The paper's example (Table III and Fig. 2)
 
 Six items on three brokers (Tables I to III). The matrix of Table II is no covariance: its smallest eigenvalue is -707.
 *Recomputed* takes it as it stands, as the paper did; *after repair* it is the nearest matrix that is one.

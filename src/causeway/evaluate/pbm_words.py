@@ -88,7 +88,9 @@ def _better_at_base(means: Rows) -> Conclusion:
         held = held and all(share > 0 for _, share in shares)
         parts.append(f"{name} " + ", ".join(f"{100 * share:.0f} % at {brokers:,}" for brokers, share in shares))
     found = f"shorter than MSMQ's by: {'; '.join(parts)} brokers. With few brokers that is little"
-    return Conclusion("At 15 ms PBM is better for all but express messages, most so with many brokers", found, held)
+    return Conclusion(
+        "At 15 ms PBM is better for all but express messages, most so with many brokers (Fig. 6)", found, held
+    )
 
 
 def _traffic(means: Rows) -> Conclusion:
@@ -110,7 +112,7 @@ def _away(means: Rows) -> Conclusion:
         f"{shown(msmq[0]['frames'])}); when it is there, {shown(there[1]['frames'])}"
     )
     held = away[1]["frames"] < msmq[1]["frames"] and away[0]["frames"] > msmq[0]["frames"]
-    claim = "With a receiver that is away PBM needs more messages, but above 1,000 brokers fewer than MSMQ"
+    claim = "With a receiver that is away PBM needs more messages, but above 1,000 brokers fewer than MSMQ (Fig. 7)"
     return Conclusion(claim, found, held)
 
 
@@ -148,7 +150,7 @@ def _crossing_claim(tables: Tables) -> Conclusion:
         "not say how many brokers or which sizes of messages its figure is for"
     )
     held = pbm is not None and abs(pbm / PAPER_CROSSING_MS - 1) <= ABOUT
-    claim = "For stored messages PBM is faster up to about 35 ms (printed: seconds)"
+    claim = "For stored messages PBM is faster up to about 35 ms, printed as seconds (Fig. 8)"
     return Conclusion(claim, found, held, asserted=False)
 
 
@@ -160,7 +162,7 @@ def _express(means: Rows) -> Conclusion:
         f"({pbm[0]['brokers']:,} brokers, one way): MSMQ's express messages are always sooner there"
     )
     return Conclusion(
-        "MSMQ's express messages are comparable with PBM's only in a limited area", found, 1 < near < 2 < far
+        "MSMQ's express messages are comparable with PBM's only in a limited area (Fig. 8)", found, 1 < near < 2 < far
     )
 
 

@@ -11,6 +11,7 @@ import csv
 import importlib.util
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 
 from causeway.evaluate.drawing import draw
-from causeway.evaluate.evaluation import Evaluation
+from causeway.evaluate.evaluation import Conclusion, Evaluation
 
 
 def write(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -104,8 +105,28 @@ def as_report(evaluation: Evaluation) -> str:
     lines = [f"# {evaluation.title}", "", "Generated; this makes it again:", ""]
     lines += ["```sh", evaluation.command, "```", ""]
     rows = [{"claim": c.claim, "held": "yes" if c.held else "NO", "found": c.found} for c in evaluation.claims]
-    lines += [as_markdown(rows), "", evaluation.text.strip(), ""]
+    lines += [as_markdown(rows), "", _with_claims(evaluation.text.strip(), evaluation.claims), ""]
     return "\n".join(lines)
+
+
+def _with_claims(text: str, claims: Sequence[Conclusion]) -> str:
+    """Under the heading of a section that is about a figure or table of the paper, what is claimed of that one."""
+    lines = []
+    for line in text.splitlines():
+        lines.append(line)
+        if line.startswith("## "):
+            lines += [quoted for claim in claims if labels(claim.claim) & labels(line) for quoted in _quoted(claim)]
+    return "\n".join(lines)
+
+
+def _quoted(claim: Conclusion) -> list[str]:
+    return ["", f"> {claim.claim}: **{'it held' if claim.held else 'it did not hold'}**; {claim.found}."]
+
+
+def labels(text: str) -> set[tuple[str, str]]:
+    """The figures and tables that are named: `Fig. 6a` as ("Fig", "6"), `Tables I to III` as the first and the last."""
+    found = re.findall(r"\b(Fig|Tab)[a-z.]* ((?:\d+|[IVX]+\b)(?:[a-z]?(?:, | and | to )(?:\d+|[IVX]+\b))*)", text)
+    return {(kind, number) for kind, numbers in found for number in re.findall(r"\d+|[IVX]+", numbers)}
 
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:

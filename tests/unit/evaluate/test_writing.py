@@ -6,12 +6,13 @@ import csv
 import json
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 
 from causeway.evaluate import writing
 from causeway.evaluate.evaluation import Conclusion, Curve, Evaluation, Figure
-from causeway.evaluate.writing import as_markdown, shown, write, write_index
+from causeway.evaluate.writing import as_markdown, as_report, labels, shown, write, write_index
 
 FOUND = Evaluation(
     "small",
@@ -40,6 +41,27 @@ def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
     report = (tmp_path / "new" / "report.md").read_text()
     assert FOUND.command in report
     assert "| it shrinks | NO | it does not |" in report
+
+
+def test_claims_stand_beside_the_figure_they_are_about() -> None:
+    claims = (
+        Conclusion("it grows (Fig. 6b)", "by 2", True),
+        Conclusion("it costs less (Table III)", "it does not", False),
+        Conclusion("it is quick", "so it is", True),
+    )
+    words = "## What is measured\n\nA.\n\n## Fig. 6: growth\n\nB.\n\n## An example (Tables I to III)\n\nC."
+    report = as_report(msgspec.structs.replace(FOUND, claims=claims, text=words))
+    _, measured, grown, example = report.split("\n## ")
+    assert ">" not in measured
+    assert grown.startswith("Fig. 6: growth\n\n> it grows (Fig. 6b): **it held**; by 2.\n\nB.")
+    assert "> it costs less (Table III): **it did not hold**; it does not.\n\nC." in example
+
+
+def test_figures_and_tables_are_found_by_their_numbers() -> None:
+    assert labels("Fig. 8, 11 and 12") == {("Fig", "8"), ("Fig", "11"), ("Fig", "12")}
+    assert labels("Figure 8: a time line") == labels("arrive (Fig. 8)") == labels("Fig. 8a") == {("Fig", "8")}
+    assert labels("Table 4: latency") == {("Tab", "4")}
+    assert labels("tables of figures, 12 of them") == set()
 
 
 def test_without_pyarrow_tables_are_csv_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ Owns: the roll of the domain while we are its landmark, and what agents reported
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -82,8 +83,8 @@ class Landmark:
         """Who should hold which item, as everybody may know, with its version."""
         self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
         """Operations on their way to the copies, and the directory and the policy that each makes."""
-        self._askers: dict[int, Asker] = {}
-        """Who proposed the policy of an operation."""
+        self._askers: dict[int, list[Asker]] = {}
+        """Who waits for an operation: whoever proposed the policy that it makes, or proposed the same meanwhile."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -100,7 +101,7 @@ class Landmark:
     def lose(self, turn: Turn) -> None:
         """Another broker is landmark: whether it has what is on its way to the copies, it alone can say."""
         detail = f"domain={self.domain!r}: another broker is its landmark now; `causeway status` names it"
-        for asker in self._askers.values():
+        for asker in chain.from_iterable(self._askers.values()):
             self._answer(turn, asker, Code.NOT_OWNER, detail)
 
     def on_committed(self, turn: Turn, ticket: int) -> None:
@@ -111,8 +112,7 @@ class Landmark:
             self._push(turn)
             if self.policy is not was:
                 self._to_all(turn, self._tell_policy)
-        asker = self._askers.pop(ticket, None)
-        if asker is not None:
+        for asker in self._askers.pop(ticket, ()):
             self._answer(turn, asker)
 
     def _push(self, turn: Turn) -> None:
@@ -272,9 +272,10 @@ class Landmark:
         if fault is not None:
             return self._answer(turn, asker, Code.BAD_FIELD, fault)
         self.placer.adopted()
-        if plan == self.roll.policy:
+        if plan == self.roll.policy and self._decided_policy() == self.policy:
             return self._answer(turn, asker)
-        self._askers[self._place(turn, plan)] = asker
+        ticket = next(reversed(self._pending)) if plan == self.roll.policy else self._place(turn, plan)
+        self._askers.setdefault(ticket, []).append(asker)
         return None
 
     def _answer(self, turn: Turn, asker: Asker, code: Code | None = None, detail: str = "") -> None:
