@@ -19,13 +19,13 @@ from tests.pipeline.job_driver import STREAMS
 from tests.pipeline.lakes import NOON, latency, run, table, telemetry, write_lake
 
 PATIENCE = 100.0
-PARTS = 3
-"""Of the lake: what is read before the kill, what the killed driver reads, and what comes while nobody reads."""
+PARTS = 2
+"""Of the lake: what the killed driver reads, and what comes while nobody reads."""
 ROOT = Path(__file__).parents[2]
 
 
 def write_part(lake: Path, number: int) -> None:
-    events = random_rows(3, 24)
+    events = random_rows(3, 8)
     write_lake(lake, "events", events[number::PARTS], day="2026-11-17")
     seconds = range(NOON + number, NOON + 60, PARTS)
     write_lake(lake, "telemetry", [telemetry("a", second, 1 + second % 7, item="i") for second in seconds])
@@ -40,23 +40,34 @@ def kill_midway(lake: Path, out: Path) -> list[str]:
     with subprocess.Popen(command, cwd=ROOT, start_new_session=True) as driver:
         try:
             until = time.monotonic() + PATIENCE
-            while not (parts / "lives" / "run=1" / "_SUCCESS").exists():
+            while not (parts / "lives" / "run=0" / "_SUCCESS").exists():
                 assert driver.poll() is None, "the driver ended by itself"
                 assert time.monotonic() < until, "the driver does not come to it"
                 time.sleep(0.005)
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
-    assert not (parts / "verdicts" / "run=1" / "_SUCCESS").exists(), "too late to disturb anything"
+    assert not (parts / "verdicts" / "run=0" / "_SUCCESS").exists(), "too late to disturb anything"
     return [job for job in STREAMS if any(is_open(path) for path in out.glob(f"{job}/checkpoint/*/spark"))]
 
 
 def is_open(query: Path) -> bool:
     """Whether Spark has begun a batch of this query and not written down that it is done."""
-    return (query / "offsets" / "1").exists() and not (query / "commits" / "1").exists()
+    return (query / "offsets" / "0").exists() and not (query / "commits" / "0").exists()
 
 
-def stripped(found: JobResult) -> dict[str, Any]:
-    return {name: value for name, value in found.summary.items() if name not in {"runs", "seconds_taken", "examples"}}
+def stripped(found: JobResult) -> Any:
+    """What it says but how long it took, and which of its findings it shows."""
+    apart = {"runs", "seconds_taken", "examples"}
+    return rounded({name: value for name, value in found.summary.items() if name not in apart})
+
+
+def rounded(value: Any) -> Any:
+    """The same but for the last digits of fractions: sums of parts are added up in the order in which they come."""
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    return [rounded(one) for one in value] if isinstance(value, list) else value
 
 
 @pytest.mark.slow
@@ -67,15 +78,14 @@ def test_streams_that_were_killed_say_what_batch_says(spark: SparkSession, tmp_p
         return run(spark, job, lake, out / job, checkpoint=out / job / "checkpoint")
 
     write_part(lake, 0)
-    for job in STREAMS:
-        follow(job)
-    write_part(lake, 1)
     assert "audit" in kill_midway(lake, out)
-    write_part(lake, 2)
+    write_part(lake, 1)
     for job in STREAMS:
         streamed, batch = follow(job), run(spark, job, lake, tmp_path / "batch" / job)
         assert stripped(streamed) == stripped(batch), job
         for name in batch.tables:
             if name != "model.json":
-                left, right = (sorted(map(repr, table(where / job / name))) for where in (out, tmp_path / "batch"))
+                left, right = (
+                    sorted(map(repr, rounded(table(where / job / name)))) for where in (out, tmp_path / "batch")
+                )
                 assert left == right, f"{job}: {name}"
