@@ -11,11 +11,12 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 
-from bench import causal, connector, matching, ours, peers, relay, traced
+from bench import audit, causal, connector, matching, ours, peers, rates, relay, traced
 from bench.harness import Case, Failed, Process, Sample, calibrate, measure
 from bench.report import OURS, STEAL_PERCENT_MAX, Result, as_json, show
 
@@ -25,8 +26,10 @@ TRIPS_PER_RUN = 3
 MATCHING = "matching/causeway/index"
 """The name of the one measurement that needs no server."""
 
-CONNECTOR = "connector/spark"
-"""The name of the one that has Spark beside it; it takes minutes."""
+ON_SPARK: dict[str, Any] = {"connector/spark": connector, "rates/spark": rates, "audit/spark": audit}
+"""The modules of those on Spark, which take minutes each; the jobs of the pipeline are measured only by name."""
+UNASKED = "connector/spark"
+"""The one of them that a whole session has."""
 
 EXTRA_RUNS_MAX = 2
 """How often a run is repeated because the hypervisor took too much of it."""
@@ -52,6 +55,12 @@ def best_of(result: Result, folder: Path, shared: Process | None) -> Sample:
         if tries[-1].steal_percent <= STEAL_PERCENT_MAX:
             break
     return min(tries, key=lambda sample: sample.steal_percent)
+
+
+def on_spark(select: str) -> dict[str, Any]:
+    """The modules to measure on Spark, by the first part of their names."""
+    chosen = (name for name in ON_SPARK if (select in name if select else name == UNASKED))
+    return {name.split("/")[0]: ON_SPARK[name] for name in chosen}
 
 
 class Session:
@@ -117,7 +126,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     results = plan(options.select)
-    if not results and options.select not in MATCHING and options.select not in CONNECTOR:
+    spark = on_spark(options.select)
+    if not results and not spark and options.select not in MATCHING:
         parser.error(f"-k {options.select!r}: no case has this in its name")
     load = os.getloadavg()[0]
     with (
@@ -126,16 +136,16 @@ def main() -> int:
     ):
         Session(options, progress, Path(folder)).run_all(results)
         found = matching.measure() if options.select in MATCHING else None
-        streamed = connector.measure() if options.select in CONNECTOR and not connector.missing() else None
+        taken = {name: module.measure() for name, module in spark.items() if not connector.missing()}
     if options.json:
-        more = {name: one for name, one in (("matching", found), ("connector", streamed)) if one}
-        print(json.dumps(as_json(results, load) | more, indent=2))
+        more = {"matching": found} if found else {}
+        print(json.dumps(as_json(results, load) | more | taken, indent=2))
     else:
         console = Console(width=None if sys.stdout.isatty() else 120)
         show(results, load, console)
         if found:
             console.print(matching.sentence(found))
-        for line in connector.sentences(streamed) if streamed else ():
+        for line in (line for name, one in taken.items() for line in spark[name].sentences(one)):
             console.print(line, markup=False)
     return int(any(result.case.system == OURS and not result.samples for result in results))
 

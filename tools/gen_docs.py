@@ -1,4 +1,4 @@
-"""Writes the parts of docs/ that repeat the code: messages, error codes, limits, settings, status.
+"""Writes the parts of docs/ that repeat the code: messages, error codes, limits, settings, status, jobs.
 
     python tools/gen_docs.py            write them
     python tools/gen_docs.py --check    fail if what is written differs from the code
@@ -28,10 +28,12 @@ from causeway.domains import limits as domain_limits
 from causeway.drivers.aio.exits import Exit
 from causeway.lake import limits as lake_limits
 from causeway.lake.schema import KINDS
+from causeway.pipeline.frame import JOBS
 from causeway.placement import limits as placement_limits
 from causeway.topics import limits as topic_limits
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = ("wire", "errors", "lake", "limits", "operations", "pipeline")
 SECTION = re.compile(r"(<!-- generated:(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -221,8 +223,37 @@ def column_tables() -> str:
     return "\n".join(parts)
 
 
+# Jobs of the pipeline -------------------------------------------------------------------------------------------
+def job_tables() -> str:
+    """Every job with what it reads, then every option of a job."""
+    jobs = [
+        (f"[{name}]({about(name)})", cell(job.what), job.reads and f"`{job.reads}`", "yes" if job.streams else "")
+        for name, job in JOBS.items()
+    ]
+    options = [
+        (f"`{name}`", f"`{option}`", cell(meaning))
+        for name, job in JOBS.items()
+        for option, meaning in job.options.items()
+    ]
+    return (
+        table(("job", "what comes out", "rows it reads", "`--stream`"), jobs)
+        + "\n"
+        + table(("job", "option", "meaning (and default)"), options)
+    )
+
+
+def about(job: str) -> str:
+    """Where a job is described: in a section of pipeline.md, or in a page of its own."""
+    if f"\n## {job}\n" in (ROOT / "docs" / "pipeline.md").read_text():
+        return f"#{job}"
+    if not (ROOT / "docs" / f"{job}.md").exists():
+        raise SystemExit(f"docs/pipeline.md needs a section `## {job}`, or the job a page docs/{job}.md")
+    return f"{job}.md"
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "columns": column_tables,
+    "jobs": job_tables,
     "messages": message_table,
     "codes": code_table,
     "exceptions": exception_table,
@@ -247,7 +278,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="change nothing, fail on a difference")
     check: bool = parser.parse_args().check
     stale = []
-    for path in (ROOT / "docs" / name for name in ("wire.md", "errors.md", "lake.md", "limits.md", "operations.md")):
+    for path in (ROOT / "docs" / f"{name}.md" for name in DOCUMENTS):
         text = path.read_text()
         wanted = render(text)
         if text != wanted:

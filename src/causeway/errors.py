@@ -10,7 +10,8 @@ CausewayError
 ├── StoreError             the disk refused: full, unwritable, used by another broker
 │   └── StoreCorrupt       the database is malformed; opening it again sets it aside and begins a new one
 ├── PipelineError          a job of the pipeline could not do its work: says what stopped it and the remedy
-│   └── LakeError          a lake has nothing to read, or something that cannot be read: names the place
+│   ├── LakeError          a lake has nothing to read, or something that cannot be read: names the place
+│   └── DataLost           messages that a query was to read have ended before it did: names the mailbox
 ├── MessageFormatError     a body is not what its kind says, its kind is unknown, or reading it needs an opt-in
 ├── DeadlineExceeded       nobody answered in time
 └── Refused                a broker answered no: the code says why, `retriable` whether to try again
@@ -169,6 +170,14 @@ class LakeError(PipelineError):
     def __init__(self, place: str, problem: str, remedy: str) -> None:
         self.place = place
         super().__init__(f"{place} {problem}", remedy)
+
+
+class DataLost(PipelineError):
+    """Messages that a query was to read have ended before it did; `mailbox` is where they were."""
+
+    def __init__(self, mailbox: str, problem: str, remedy: str) -> None:
+        self.mailbox = mailbox
+        super().__init__(f"{mailbox!r} {problem}", remedy)
 
 
 class MessageFormatError(CausewayError):

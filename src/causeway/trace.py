@@ -1,17 +1,19 @@
-"""The one trace: a flat, versioned record of what happened to a batch.
+"""The one trace: a flat record of what happened to a batch.
 
-Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the data pipeline
-read only this. What a batch is called is what its sender called it, wherever it is: an item or a seat that numbers it
+Brokers, clients and the simulator write the same record; `causeway story`, the checkers and the audit read only
+this. What a batch is called is what its sender called it, wherever it is: an item or a seat that numbers it
 anew writes the sender's ids.
+
+Segments of the lake outlive a release: numbers of steps and meanings of fields never change, and `lake/schema.py` has
+the version that is written into every row.
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Final
 
 import msgspec
-
-TRACE_VERSION = 2
 
 
 class Step(enum.IntEnum):
@@ -78,6 +80,10 @@ class Step(enum.IntEnum):
     """Its life ended in order: nothing of it is missing behind this. Without it, its last seconds may be."""
 
 
+MEMBERS_APART: Final = "\n"
+"""Between names of members in one field: no name has it."""
+
+
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One step in the life of one batch, or of a part of it."""
 
@@ -104,7 +110,7 @@ class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seat: str = ""
     """In causal order: the seat that it is at or on its way to, or that handed it to the mailbox."""
     peer: str = ""
-    """The other side: the next broker, the reader, the owner of what was copied."""
+    """The other side: the next broker, the reader, the owner of what was copied, all members of what was stored."""
     epoch: int = 0
     copies: int = 0
     """Of what is stored: how many members of the epoch have confirmed it."""

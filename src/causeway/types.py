@@ -25,7 +25,6 @@ Duration = int
 """Nanoseconds."""
 
 KEY_BYTES: Final = 16
-NO_KEY: Final = Key(bytes(KEY_BYTES))
 
 MICROSECOND: Final[Duration] = 1_000
 MILLISECOND: Final[Duration] = 1_000_000

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import on_spark
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -20,6 +22,11 @@ def test_bench_gives_a_figure_for_every_case(system: str) -> None:
     results = json.loads(ended.stdout)["results"]
     assert {row["kind"] for row in results} >= {"express", "roundtrip"}
     assert [row for row in results if row.get("rate", 0) <= 0 and row.get("p50_us", 0) <= 0] == []
+
+
+@pytest.mark.parametrize(("select", "named"), [("", "connector"), ("rates", "rates"), ("audit", "audit")])
+def test_jobs_of_the_pipeline_are_measured_by_name(select: str, named: str) -> None:
+    assert list(on_spark(select)) == [named]
 
 
 def test_bench_names_a_selection_that_selects_nothing() -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from causeway.local.cluster import ProcessCluster
-from causeway.testing.talk import Did, Talker, judge
 from tests.integration.processes import running_cluster
+from tests.talk import Did, Talker, judge
 
 SECONDS = float(os.environ.get("CAUSEWAY_CHAT_SECONDS", "30"))
 APPLICATIONS = 24

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from causeway.errors import ConfigError, LakeError
 from causeway.pipeline.generate.job import circles_of
 from causeway.pipeline.generate.world import FAULTS, GAP
-from causeway.trace import Step
+from causeway.trace import MEMBERS_APART, Step
 from tests.pipeline.audit_reference import Found, Message, Reference, doubtful_lives
 from tests.pipeline.audit_traces import random_rows
 from tests.pipeline.lakes import event, run, table, write_lake, write_segment
@@ -154,10 +154,30 @@ def test_what_one_life_says_against_itself_is_violated_before_it_has_ended(spark
     assert {(row["guarantee"], row["dest"], row["first"]): row["outcome"] for row in findings} == {
         ("once", "desk", 1): "violated",
         ("once", "desk", 2): "violated",
+        ("kept", "desk", 2): "unknown",  # others were handed out, and this one perhaps too
         ("in order", "desk", 3): "unknown",
         ("once", "item", 1): "unknown",
     }
     assert (summary["verdict"], summary["found"], summary["lives_in_doubt"]) == ("broken", {"doubled": 2}, 1)
+
+
+def test_broker_that_writes_no_lake_puts_its_copies_in_doubt(spark: SparkSession, tmp_path: Path) -> None:
+    how: dict[str, Any] = {"stream": 2, "service": 2, "reliable": True, "incarnation": 1, "mailbox": "desk"}
+    held = {"epoch": 1, "copies": 2, "peer": MEMBERS_APART.join(("b1", "b 2"))}
+    rows = [
+        event(Step.COPIED, "shop", "desk", 1, **how, sequence=1, epoch=1, peer="b1"),
+        event(Step.STORED, "shop", "desk", 1, **how, **held, sequence=2),
+        event(Step.ACKNOWLEDGED, "shop", "desk", 1, **how, sequence=3),
+        event(Step.ENDED, "", "", 1, sequence=4),
+    ]
+    write_lake(tmp_path / "lake", "events", rows, day="2026-11-17")
+    for checkpoint, out in ((None, "batch"), (tmp_path / "checkpoint", "stream")):
+        found = run(spark, "audit", tmp_path / "lake", tmp_path / out, checkpoint=checkpoint)
+        assert (found.summary["verdict"], found.summary["unknown"], found.holds) == ("in doubt", 1, True)
+        assert table(tmp_path / out / "findings")[0]["doubt"] == "no records of it are there: b 2 in its life 0"
+    silenced = [{**row, "peer": "", "copies": min(row["copies"], 1)} for row in rows[:-1]]
+    write_lake(tmp_path / "open", "events", silenced, day="2026-11-17")
+    assert run(spark, "audit", tmp_path / "open", tmp_path / "o").summary["verdict"] == "clean as far as records go"
 
 
 # Lakes that say little ----------------------------------------------------------------------------------------------
@@ -172,6 +192,7 @@ def test_a_correct_trace_of_one_message_gives_a_clean_certificate(spark: SparkSe
         event(Step.ACKNOWLEDGED, "shop", "desk", 1, 3, **how, sequence=3),
         event(Step.ACKNOWLEDGED, "shop", "desk", 1, 3, **how, **app, sequence=2),
         event(Step.DELIVERED, "shop", "desk", 1, 3, **how, sequence=4),
+        event(Step.ENDED, "", "", 1, sequence=5),
     ]
     # A later version may have columns that we do not know; an earlier one had no notes.
     write_segment(lake, "events", rows, day="2026-11-17", drop=("note",), extra={"colour": "red"})

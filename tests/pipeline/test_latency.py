@@ -10,9 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.errors import LakeError
-from causeway.lake.sketch import merged, number_of, quantile
+from causeway.lake.sketch import number_of
 from causeway.pipeline.latency import PARTS
 from tests.pipeline.lakes import NOON, latency, run, telemetry, write_lake
+from tests.sketches import merged, quantile
 
 HOPS = ("stored", "delivered", "held", "acknowledged")
 

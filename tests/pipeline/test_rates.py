@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from causeway.errors import ConfigError, LakeError
 from causeway.pipeline.generate.telemetry import TelemetryPlan, generate_telemetry
+from causeway.pipeline.measured_model import read_model
 from tests.pipeline.lakes import DAY, NOON, run, telemetry, write_lake
 
 TOPICS = 9
@@ -42,8 +42,8 @@ def by_item(counts: np.ndarray) -> np.ndarray:
 
 
 def described(out: Path) -> tuple[np.ndarray, np.ndarray]:
-    found = json.loads((out / "model.json").read_text())
-    return np.array(found["means"]), np.array(found["covariance"])
+    found = read_model(str(out))
+    return np.array(found.means), np.array(found.covariance)
 
 
 def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:

@@ -84,11 +84,16 @@ def recorded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> R
 
 
 def wait_for(lake: Path) -> None:
-    """Until brokers have written something of every kind: they do so every few seconds."""
+    """Until all brokers have written something, and they something of every kind: they do so every few seconds."""
     until = time.monotonic() + PATIENCE
-    while not all(any(p.parent.parent.name == "domain=town" for p in segments(str(lake), kind)) for kind in KINDS):
+    while not all(written_by_brokers(lake, kind) for kind in KINDS) or len(written_by_brokers(lake, "events")) < 3:
         assert time.monotonic() < until, "the brokers write nothing"
         time.sleep(0.2)
+
+
+def written_by_brokers(lake: Path, kind: str) -> set[str]:
+    """Which of them have written segments of a kind; applications belong to no domain."""
+    return {path.name.rsplit("-", 2)[0] for path in segments(str(lake), kind) if path.parts[-3] == "domain=town"}
 
 
 def test_every_job_says_something_true(recorded: Recorded) -> None:

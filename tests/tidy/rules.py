@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 FUNCTION_LINES_MAX = 70
 POSITIONAL_MAX = 5
@@ -213,6 +214,19 @@ def set_iteration(tree: ast.AST) -> Iterator[Complaint]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "pop":
             if not node.args and is_set(node.func.value, names):
                 yield node.lineno, remedy
+
+
+# Docstrings -----------------------------------------------------------------------------------------------------
+NAMED_FILE = re.compile(r"(?<![\w/.$<{*-])((?:[\w-]+/)*[\w-]+\.py)\b")
+
+
+def missing_files(tree: ast.AST, folders: tuple[Path, ...]) -> Iterator[Complaint]:
+    """Modules that a docstring names and that are in none of the folders."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            for name in NAMED_FILE.findall(node.value.value):
+                if not any((folder / name).exists() for folder in folders):
+                    yield node.lineno, f"there is no {name}: name the module that does it, from the root or beside it"
 
 
 # Tests ----------------------------------------------------------------------------------------------------------

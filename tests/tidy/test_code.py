@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from causeway import errors
 from tests.tidy import rules
 from tests.tidy.tree import ROOT, SOURCE, expect_none, parse, python_files, shown, walk
 
@@ -106,6 +107,19 @@ def test_public_classes_have_unique_names() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault((node.name, path in below("jms")), []).append(f"{shown(path)}:{node.lineno}")
     expect_none([f"{name}: {', '.join(places)}" for (name, _), places in homes.items() if len(places) > 1])
+
+
+def test_errors_are_where_the_generated_table_looks_for_them() -> None:
+    """JMS names its own errors itself."""
+    ours = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    strays = [
+        f"{shown(path)}:{node.lineno}: {node.name} is an error; define it in errors.py, with its remedy"
+        for path in SRC
+        if path not in (SOURCE / "errors.py", SOURCE / "jms" / "errors.py")
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ClassDef) and any(isinstance(base, ast.Name) and base.id in ours for base in node.bases)
+    ]
+    expect_none(strays)
 
 
 def test_each_unit_test_mirrors_a_source_module() -> None:

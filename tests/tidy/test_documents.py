@@ -1,4 +1,4 @@
-"""What the documents claim is there: links, paths, the folder map, the change log; and nothing of one machine."""
+"""What documents and docstrings say is there: links, paths, the folder map, the change log; nothing of one machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from tests.tidy import rules
-from tests.tidy.tree import ROOT, SOURCE, expect_none, shown, text_files, walk
+from tests.tidy.tree import ROOT, SOURCE, expect_none, parse, python_files, shown, text_files, walk
 
 DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -33,6 +33,14 @@ def test_paths_in_documents_exist() -> None:
         for name in PATH.findall(document.read_text()):
             if not any((base / name).exists() for base in (ROOT, SOURCE)):
                 missing.append(f"{shown(document)}: `{name}`")
+    expect_none(missing)
+
+
+def test_modules_in_docstrings_exist() -> None:
+    missing = []
+    for path in python_files("src", "tests", "tools", "bench", "examples"):
+        found = rules.missing_files(parse(path), (ROOT, SOURCE, *path.parents[: len(path.relative_to(ROOT).parts)]))
+        missing += [f"{shown(path)}:{line}: {what}" for line, what in found]
     expect_none(missing)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,14 @@ def test_rule_complains_about_a_planted_violation(rule: TreeRule, code: str) -> 
 @pytest.mark.parametrize(("rule", "code"), GOOD)
 def test_rule_lets_the_right_way_pass(rule: TreeRule, code: str) -> None:
     assert complaints(rule, code) == []
+
+
+def test_docstrings_name_modules_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core" / "here.py").touch()
+    tree = ast.parse('"""See core/here.py, `here.py` and away.py; $FOLDER/other.py is of nobody."""')
+    folders = (tmp_path, tmp_path / "core")
+    assert [what.split(":")[0] for _, what in rules.missing_files(tree, folders)] == ["there is no away.py"]
 
 
 def test_text_rules_complain_about_planted_violations() -> None:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 NOBODY: Final = -1
-"""Stands for an owner or a mirror that is not there."""
+"""The broker of what is not placed, and the owner or mirror that is not there."""
 THRESHOLD_USUAL: Final = 50
 """Thousandths: a broker that is overloaded in one second of twenty, at peak, is one too many."""
 
@@ -82,8 +82,3 @@ class PlannedItems(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     def risk(self) -> int:
         """The largest, with all brokers up."""
         return max(self.risks, default=0)
-
-    @property
-    def risk_after(self) -> int:
-        """The largest after one failure."""
-        return max((max(row, default=0) for row in self.risks_after), default=0)

@@ -132,8 +132,8 @@ class Groups(Protocol):
     def forget(self, group: Key) -> None:
         """What we heard of a group was wrong."""
 
-    def remind(self, turn: Turn, group: Key) -> None:
-        """We sent somebody to the owner of a group: see that it knows of a group that was just born."""
+    def remind(self, turn: Turn, group: Key, broker: BrokerId) -> None:
+        """We sent somebody to a broker for a group: see that it knows of one that was just born, and that it lives."""
 
 
 class Topics(Protocol):

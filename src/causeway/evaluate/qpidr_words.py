@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.recovery_costs import QUIET, RECOVERED_WITHIN, WATCHED
 from causeway.evaluate.writing import as_markdown, shown
@@ -203,7 +204,8 @@ A quiet domain, from {QUIET // SECOND} s after the last change on and for {WATCH
 brokers are spares. *Ours* is what goes in and out of the landmark's line, all of it: signs of life, announcements,
 reports, audits of groups, the ring. The last two columns are sent by each broker on average: every broker watches
 about 20 others (16 neighbours on the ring, whoever holds copies with it, the landmark), and a link on which nothing was
-heard for half the silence is asked for a sign of life."""
+heard for somewhat more than half the silence is asked for a sign of life. Once in {MAINTAIN_EVERY // SECOND} s a broker
+sees after some entries of its routing table."""
 
 
 def _tables_2_and_3(tables: Tables) -> str:

@@ -25,9 +25,10 @@ from causeway.types import MILLISECOND, SECOND, Duration, Instant, ServiceClass
 
 MONITORING, QUEUES, ROUTES, FAILURES = "monitoring", "queues", "routes", "failures"
 
-QUIET: Final[Duration] = 45 * SECOND
+QUIET: Final[Duration] = 135 * SECOND
 """Links that only the joins needed have been closed by then, and what repeats has found its slowest pace."""
-WATCHED: Final[Duration] = 20 * SECOND
+WATCHED: Final[Duration] = 128 * SECOND
+"""As long as the longest pause: every broker sees after its routing table once (core/overlay/upkeep.py)."""
 SMALL: Final = Shape(6, 1)
 """The domain of one failed broker in which the traffic of its recovery is counted."""
 QUEUE_LETTERS: Final = 1

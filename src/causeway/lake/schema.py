@@ -52,7 +52,11 @@ EVENTS: Final = (
     Column(
         "seat", "string", "in causal order, the seat that it is at or on its way to, or that handed it to the mailbox"
     ),
-    Column("peer", "string", "the other side: owner of what was copied, next broker, reader; or empty"),
+    Column(
+        "peer",
+        "string",
+        "the other side: owner of what was copied, members of what was stored, next broker, reader",
+    ),
     Column("epoch", "int64", "of the replica group, for what is stored or copied; 0 otherwise"),
     Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
     Column("bytes", "int64", "of the bodies; 0 where they are not known"),

@@ -95,7 +95,7 @@ def _cut() -> Column:
 
 
 def with_quantiles(counts: DataFrame) -> DataFrame:
-    """A row per group with its messages and quantiles in milliseconds, as `lake.sketch.quantile` defines them."""
+    """A row per group with its messages and quantiles in milliseconds: of the first bucket with so many below."""
     group = ("cut", "hop", "service", "name", "domain")
     upto = Window.partitionBy(*group).orderBy("bucket")
     whole = Window.partitionBy(*group)

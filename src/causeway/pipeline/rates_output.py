@@ -5,7 +5,6 @@ Owns: these files. Must not know: how anything was computed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,7 @@ from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.pipeline.frame import JobRequest, number_option, write_small_table
 from causeway.pipeline.grid import Grid, Periods, day_name, time_name
+from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.pipeline.moments import Moments
 from causeway.placement.limits import CAPACITY_NOMINAL
 
@@ -67,21 +67,19 @@ def write(
     }
     for name, columns in tables.items():
         write_small_table(pa.table(columns), request.out, name)
-    _write_model(request, items, moments)
-    return (*tables, "model.json")
+    return (*tables, _write_model(request, items, moments))
 
 
-def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> None:
-    """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads. What both call
-    topics are items here."""
-    described = {
-        "brokers": _capacities(request, sorted({item.owner for item in items.values()})),
-        "topics": list(items),
-        "means": moments.mean.tolist(),
-        "covariance": moments.covariance().tolist(),
-        "present": {name: [item.owner] for name, item in items.items()},
-    }
-    Path(request.out, "model.json").write_text(json.dumps(described) + "\n")
+def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> str:
+    """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads."""
+    measured = MeasuredModel(
+        items=list(items),
+        means=moments.mean.tolist(),
+        covariance=moments.covariance().tolist(),
+        brokers=_capacities(request, sorted({item.owner for item in items.values()})),
+        present={name: [item.owner] for name, item in items.items()},
+    )
+    return write_model(request.out, measured)
 
 
 def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
@@ -142,7 +140,7 @@ def figures(periods: Periods) -> tuple[Figure, ...]:
     peak = np.logical_or.reduceat(periods.peak, starts)
     curves = (
         Curve("all items", tuple(times.tolist()), tuple(rates.tolist()), marked=False),
-        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False, style=1),
+        Curve("peak periods", tuple(times[peak].tolist()), tuple(rates[peak].tolist()), joined=False),
     )
     return (
         Figure(

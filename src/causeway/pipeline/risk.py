@@ -24,6 +24,7 @@ from causeway.figures import Curve, Figure
 from causeway.local.landmarks import propose_policy
 from causeway.pipeline.failure_states import FAILURES_MAX, StateOutcomes, spread_cases, spread_outcomes, worst
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, number_option, write_table, yes_option
+from causeway.pipeline.measured_model import read_model
 from causeway.pipeline.placements import described_placement, running_placements
 from causeway.placement.live import at_least, instance_with, planned
 from causeway.placement.rates import LoadModel, from_moments
@@ -31,8 +32,6 @@ from causeway.placement.rates import LoadModel, from_moments
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MODEL_FILE: Final = "model.json"
-"""What the job `rates` writes: items with their means and covariance."""
 PRESENT, PROPOSED = "present", "proposed"
 FIGURES_MAX: Final = 8
 
@@ -63,7 +62,8 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     url, adopt = request.options.get("url", ""), yes_option(request, "adopt", usual=False)
     if adopt and not url:
         raise ConfigError("set adopt", "yes", "is for a running cluster; give --set url=causeway://HOST:PORT too")
-    model = read_model(request.options.get("rates", ""))
+    told = read_model(request.options.get("rates", ""))
+    model = from_moments(told.means, told.covariance, told.items)
     questions = _questions(request, url, model)
     found: dict[str, DomainRisk] = {}
     for number, (domain, question) in enumerate(questions.items()):
@@ -77,9 +77,9 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         *(_policy_file(domain) for domain in found),
     )
     versions = {domain: _proposed(url, domain, one.plan) for domain, one in found.items()} if adopt else {}
-    summary: dict[str, Any] = {domain or "all": one.summary() for domain, one in found.items()}
+    domains = {domain or "all": one.summary() for domain, one in found.items()}
     figures = tuple(one.figure(domain) for domain, one in list(found.items())[:FIGURES_MAX])
-    return JobResult(job="risk", summary={**summary, "adopted": versions}, tables=tables, figures=figures)
+    return JobResult(job="risk", summary={"domains": domains, "adopted": versions}, tables=tables, figures=figures)
 
 
 class DomainRisk(msgspec.Struct, frozen=True, eq=False):
@@ -164,27 +164,6 @@ class DomainRisk(msgspec.Struct, frozen=True, eq=False):
 
 
 # What is asked ------------------------------------------------------------------------------------------------------
-def read_model(folder: str) -> LoadModel:
-    """Items with their means and covariance, as the job `rates` wrote them."""
-    if not folder:
-        raise ConfigError("set rates", folder, "give the folder that `causeway pipeline rates --out` has written")
-    path = Path(folder) / MODEL_FILE
-    try:
-        told = msgspec.json.decode(path.read_bytes(), type=_Model)
-    except OSError as error:
-        remedy = f"cannot be read ({error.strerror}); run `causeway pipeline rates --out {folder}` first"
-        raise ConfigError("set rates", str(path), remedy) from error
-    except msgspec.MsgspecError as error:
-        raise ConfigError("set rates", str(path), f"was not written by the job rates ({error})") from error
-    return from_moments(told.means, told.covariance, told.topics)
-
-
-class _Model(msgspec.Struct):
-    topics: list[str]
-    means: list[float]
-    covariance: list[list[float]]
-
-
 def restricted(model: LoadModel, items: tuple[str, ...]) -> LoadModel:
     """The model of these items; one that nobody measured has no rate."""
     places = {item: at for at, item in enumerate(model.items)}

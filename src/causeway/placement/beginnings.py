@@ -15,9 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Bools, Floats, Ints
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE, Loads
+from causeway.placement.loads import Loads
 from causeway.placement.risk import margin, overload
 
 CLASSES: Final = 3
@@ -39,7 +40,7 @@ def by_classes(instance: Instance, given_up: Ints) -> Loads | None:
         brokers = brokers[brokers != smallest]
         for item in given_up.tolist():
             loads.put(item, smallest)
-    left = np.flatnonzero(loads.owner == NOWHERE)
+    left = np.flatnonzero(loads.owner == NOBODY)
     if len(brokers) < CLASSES or not len(left):
         return None
     order = left[np.argsort(_disturbing(instance, left), kind="stable")]

@@ -3,7 +3,7 @@
 A state is the set of broken brokers. Stored are the policy with all brokers up and, for every state, the items that
 differ from it: those the broken brokers owned or mirrored. `version` is a hash of the load model, the brokers and the
 constraints: two agents with the same version mean the same numbers. Brokers that are switched off at low load
-(saving.py) are a state like any other; `add` takes such a policy.
+(`replan.fewest_brokers`) are a state like any other; `add` takes such a policy.
 
 Must not know: how cases are distributed.
 """
@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Ints
 from causeway.placement.failures import Failures
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE
 from causeway.placement.policy import PlacementPolicy, numbers_of
 
 Difference = dict[str, tuple[str, str]]
@@ -89,7 +89,7 @@ class CaseBase:
         return self._cases[broken]
 
     def _name(self, broker: int) -> str:
-        return self.brokers[broker] if broker != NOWHERE else ""
+        return self.brokers[broker] if broker != NOBODY else ""
 
     # As plain values ------------------------------------------------------------------------------------------------
     def to_builtins(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class CaseBase:
         lines = [line for _numbers, case in stored.cases for line in case]
         places = [*stored.owners, *stored.mirrors, *(number for line in lines for number in line[1:])]
         broken = [number for numbers, _case in stored.cases for number in numbers]
-        if any(not NOWHERE <= number < brokers for number in places) or any(not 0 <= one < brokers for one in broken):
+        if any(not NOBODY <= number < brokers for number in places) or any(not 0 <= one < brokers for one in broken):
             raise ConfigError("case base", brokers, "names brokers by numbers that it does not have")
         if any(not 0 <= line[0] < count for line in lines):
             raise ConfigError("case base", count, "names items by numbers that it does not have")

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Floats, Ints
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE
 
 
 def round_robin(instance: Instance) -> Ints:
@@ -26,7 +26,7 @@ def _one_by_one(instance: Instance, order: Ints, *, after: bool) -> Ints:
     model, capacity = instance.model, instance.capacity
     mean: Floats = np.zeros(instance.broker_count)
     topics: Ints = np.zeros(instance.broker_count, dtype=np.int64)
-    owner: Ints = np.full(instance.item_count, NOWHERE, dtype=np.int64)
+    owner: Ints = np.full(instance.item_count, NOBODY, dtype=np.int64)
     for item in order.tolist():
         reserve = (capacity - mean - (model.means[item] if after else 0.0)) / capacity
         if instance.topics_max is not None:

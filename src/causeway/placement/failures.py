@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Bools, Floats, Ints
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE, Loads
+from causeway.placement.loads import Loads
 from causeway.placement.risk import margin, overload
 
 EQUAL = 1e-12
@@ -37,10 +38,10 @@ class Failures:
         orphaned, bereft = dead[self._owner], dead[self._mirror]
         changed = np.flatnonzero(orphaned | bereft)
         if not alive.any():
-            return [(item, NOWHERE, NOWHERE) for item in changed.tolist()]
+            return [(item, NOBODY, NOBODY) for item in changed.tolist()]
         loads = self._taken_over(broken, alive, np.flatnonzero(orphaned))
         mirror = self._mirror.copy()
-        mirror[changed] = NOWHERE
+        mirror[changed] = NOBODY
         if self._instance.mirrors and alive.sum() > 1:
             for broker in np.unique(loads.owner[changed]).tolist():
                 self._mirror_anew(loads, mirror, broker, changed[loads.owner[changed] == broker], alive)
@@ -49,7 +50,7 @@ class Failures:
     def _taken_over(self, broken: tuple[int, ...], alive: Bools, orphans: Ints) -> Loads:
         """Loads after the mirrors, or others, have taken over."""
         loads = self._loads.copy()
-        loads.owner[orphans] = NOWHERE
+        loads.owner[orphans] = NOBODY
         for broker in broken:
             loads.mean[broker] = loads.variance[broker] = 0.0
             loads.topics[broker] = 0

@@ -20,7 +20,7 @@ import numpy as np
 
 from causeway.errors import ConfigError
 from causeway.names import check_name
-from causeway.placement.arrays import Floats, Ints
+from causeway.placement.arrays import Floats
 from causeway.placement.limits import BROKERS_MAX
 from causeway.placement.rates import LoadModel
 
@@ -100,9 +100,3 @@ def _checked_brokers(brokers: Iterable[BrokerCapacity]) -> tuple[BrokerCapacity,
             remedy = "must be messages per second, above 0; leave a broker out that can take nothing"
             raise ConfigError(f"brokers, {broker.name}, capacity", broker.capacity, remedy)
     return found
-
-
-def as_numbers(instance: Instance, placed: dict[str, str]) -> Ints:
-    """A placement by names as numbers of brokers, by item."""
-    numbers = {name: number for number, name in enumerate(instance.names)}
-    return np.array([numbers[placed[item]] for item in instance.model.items], dtype=np.int64)

@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Bools, Floats, Ints
 from causeway.placement.instance import Instance
 from causeway.placement.risk import margin, overload
-
-NOWHERE = -1
-"""The broker of an item that is not placed."""
 
 
 class Loads:
@@ -29,7 +27,7 @@ class Loads:
         self.own: Floats = np.ascontiguousarray(np.diag(model.covariance))
         """Variance of every item by itself."""
         self.capacity = instance.capacity
-        self.owner: Ints = np.full(instance.item_count, NOWHERE, dtype=np.int64)
+        self.owner: Ints = np.full(instance.item_count, NOBODY, dtype=np.int64)
         self.mean: Floats = np.zeros(instance.broker_count)
         self.variance: Floats = np.zeros(instance.broker_count)
         self.topics: Ints = np.zeros(instance.broker_count, dtype=np.int64)
@@ -75,7 +73,7 @@ class Loads:
         self.mean[broker] -= self.means[item]
         self.topics[broker] -= self.sizes[item]
         self.cross[broker] -= self.covariance[item]
-        self.owner[item] = NOWHERE
+        self.owner[item] = NOBODY
         return broker
 
     def move(self, item: int, broker: int) -> None:

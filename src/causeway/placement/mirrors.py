@@ -14,10 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Bools, Floats, Ints
 from causeway.placement.exact import Tree
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE, Loads
+from causeway.placement.loads import Loads
 from causeway.placement.risk import margin
 from causeway.placement.steps import Price, Search
 
@@ -31,7 +32,7 @@ def without(loads: Loads, broker: int) -> tuple[Loads, Ints]:
     """What the others have when a broker has failed and nobody has taken over; and its items."""
     rest = loads.copy()
     items = np.flatnonzero(loads.owner == broker)
-    rest.owner[items] = NOWHERE
+    rest.owner[items] = NOBODY
     rest.mean[broker] = rest.variance[broker] = 0.0
     rest.topics[broker] = 0
     rest.cross[broker] = 0.0
@@ -64,7 +65,7 @@ def choose_mirrors(
     """A mirror for every item. Those that are `present` (or -1) are kept unless another one gains more than the cost.
     With `only` all mirrors are those given there, except for items of the brokers that it names."""
     loads = Loads(instance, owner)
-    mirror = np.full(instance.item_count, NOWHERE, dtype=np.int64) if only is None else only[0].copy()
+    mirror = np.full(instance.item_count, NOBODY, dtype=np.int64) if only is None else only[0].copy()
     for broker in range(instance.broker_count) if only is None else only[1]:
         rest, items = without(loads, broker)
         if len(items):
@@ -89,8 +90,8 @@ def _after(rest: Loads, items: Ints, failed: int, present: Ints | None, move_cos
         kept = items[(present[items] >= 0) & (present[items] != failed)]
         for item in kept:
             rest.put(int(item), int(present[item]))
-    put_safest(rest, items[rest.owner[items] == NOWHERE], targets)
-    home[items] = rest.owner[items] if present is not None else NOWHERE
+    put_safest(rest, items[rest.owner[items] == NOBODY], targets)
+    home[items] = rest.owner[items] if present is not None else NOBODY
     free = np.zeros(len(rest.owner), dtype=np.bool_)
     free[items] = True
     search = Search(rest, Price(rest.instance, rest.instance.threshold), free=free, targets=targets)

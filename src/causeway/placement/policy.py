@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
+from causeway.core.placing import NOBODY
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Ints
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE
 
 
 class PlacementPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,8 @@ def policy_of(instance: Instance, owner: Ints, mirror: Ints) -> PlacementPolicy:
     """A policy by names."""
     items, names = instance.model.items, instance.names
     return PlacementPolicy(
-        owners={item: names[broker] for item, broker in zip(items, owner.tolist(), strict=True) if broker != NOWHERE},
-        mirrors={item: names[broker] for item, broker in zip(items, mirror.tolist(), strict=True) if broker != NOWHERE},
+        owners={item: names[broker] for item, broker in zip(items, owner.tolist(), strict=True) if broker != NOBODY},
+        mirrors={item: names[broker] for item, broker in zip(items, mirror.tolist(), strict=True) if broker != NOBODY},
     )
 
 
@@ -52,10 +52,10 @@ def numbers_of(instance: Instance, policy: PlacementPolicy) -> tuple[Ints, Ints]
         if item not in instance.model.topics:
             raise ConfigError("present", item, "this item has no rates; leave it out, or measure it")
     numbers = {name: number for number, name in enumerate(instance.names)}
-    owner = [numbers.get(policy.owners.get(item, ""), NOWHERE) for item in instance.model.items]
-    mirror = [numbers.get(policy.mirrors.get(item, ""), NOWHERE) for item in instance.model.items]
+    owner = [numbers.get(policy.owners.get(item, ""), NOBODY) for item in instance.model.items]
+    mirror = [numbers.get(policy.mirrors.get(item, ""), NOBODY) for item in instance.model.items]
     both = np.array(owner, dtype=np.int64), np.array(mirror, dtype=np.int64)
-    both[1][both[0] == both[1]] = NOWHERE
+    both[1][both[0] == both[1]] = NOBODY
     return both
 
 

@@ -17,11 +17,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Ints
 from causeway.placement.bound import bound_of
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE, Loads
+from causeway.placement.loads import Loads
 from causeway.placement.mirrors import choose_mirrors, put_safest
 from causeway.placement.policy import PlacementPolicy, numbers_of, policy_of
 from causeway.placement.search import LOOKS, wanted_margin
@@ -38,13 +39,13 @@ def replan(instance: Instance, present: PlacementPolicy, *, move_cost: float = M
     owner, mirror = numbers_of(instance, present)
     moved = _improved(instance, owner, move_cost)
     if not instance.mirrors:
-        return policy_of(instance, moved, np.full_like(moved, NOWHERE))
+        return policy_of(instance, moved, np.full_like(moved, NOBODY))
     return policy_of(instance, moved, _mirrors(instance, moved, mirror, move_cost))
 
 
 def _improved(instance: Instance, owner: Ints, move_cost: float) -> Ints:
     loads = Loads(instance, owner)
-    put_safest(loads, np.flatnonzero(owner == NOWHERE), np.ones(instance.broker_count, dtype=np.bool_))
+    put_safest(loads, np.flatnonzero(owner == NOBODY), np.ones(instance.broker_count, dtype=np.bool_))
     search = Search(loads, Price(instance, instance.threshold))
     search.stay_near(loads.owner.copy(), move_cost)
     search.improve(LOOKS)
@@ -52,7 +53,7 @@ def _improved(instance: Instance, owner: Ints, move_cost: float) -> Ints:
 
 
 def _mirrors(instance: Instance, owner: Ints, present: Ints, move_cost: float) -> Ints:
-    kept = np.where(present == owner, NOWHERE, present)
+    kept = np.where(present == owner, NOBODY, present)
     return choose_mirrors(instance, owner, present=kept, move_cost=move_cost)
 
 
@@ -89,10 +90,10 @@ def fewest_brokers(instance: Instance, present: PlacementPolicy) -> Saving:
     used, placed = best
     small = _part(instance, used)
     if instance.mirrors:
-        kept = np.append(_renumbered(used, instance.broker_count), NOWHERE)[mirror]
+        kept = np.append(_renumbered(used, instance.broker_count), NOBODY)[mirror]
         policy = policy_of(small, placed, _mirrors(small, placed, kept, MOVE_COST))
     else:
-        policy = policy_of(small, placed, np.full_like(placed, NOWHERE))
+        policy = policy_of(small, placed, np.full_like(placed, NOBODY))
     fewer = len(used) - 1
     return Saving(
         off=[instance.names[broker] for broker in range(instance.broker_count) if broker not in used.tolist()],
@@ -117,7 +118,7 @@ def _part(instance: Instance, used: Ints) -> Instance:
 
 
 def _renumbered(used: Ints, count: int) -> Ints:
-    numbers: Ints = np.full(count, NOWHERE, dtype=np.int64)
+    numbers: Ints = np.full(count, NOBODY, dtype=np.int64)
     numbers[used] = np.arange(len(used))
     return numbers
 
@@ -128,8 +129,8 @@ def _on(instance: Instance, used: Ints, owner: Ints, *, needed: bool = False) ->
     small = _part(instance, used)
     if instance.topics_max is not None and small.topics_max is None:
         return None
-    loads = Loads(small, np.append(_renumbered(used, instance.broker_count), NOWHERE)[owner])
-    put_safest(loads, np.flatnonzero(loads.owner == NOWHERE), np.ones(len(used), dtype=np.bool_))
+    loads = Loads(small, np.append(_renumbered(used, instance.broker_count), NOBODY)[owner])
+    put_safest(loads, np.flatnonzero(loads.owner == NOBODY), np.ones(len(used), dtype=np.bool_))
     search = Search(loads, Price(small, small.threshold))
     search.level(LOOKS, wanted_margin(small.threshold))
     loads = search.loads

@@ -14,12 +14,13 @@ from typing import Final, Literal
 import msgspec
 import numpy as np
 
+from causeway.core.placing import NOBODY
 from causeway.errors import ConfigError
 from causeway.placement.arrays import Ints
 from causeway.placement.bound import UtilityBound, bound_of
 from causeway.placement.exact import Proof, Tree
 from causeway.placement.instance import Instance
-from causeway.placement.loads import NOWHERE, Loads
+from causeway.placement.loads import Loads
 from causeway.placement.mirrors import choose_mirrors, put_safest
 from causeway.placement.search import least_risky, search
 
@@ -104,7 +105,7 @@ def _solution(
     loads = Loads(instance, owner)
     utility = loads.utility()
     best = max(bound.utility, utility)
-    none = np.full(instance.item_count, NOWHERE, dtype=np.int64)
+    none = np.full(instance.item_count, NOBODY, dtype=np.int64)
     return Solution(
         owner=owner,
         mirror=choose_mirrors(instance, owner) if instance.mirrors else none,

@@ -2,7 +2,8 @@
 
 JSON is one object: "brokers" (name -> capacity in messages/s), "topics" (names, in the order of the numbers), either
 "samples" (an array of rows, a rate per topic in each) or "means" and "covariance", and if wanted "items" (name ->
-topics; without, every topic is an item) and "present" (item -> [owner, mirror], or [owner]). CSV has the same as lines
+topics; without, every topic is an item) and "present" (item -> [owner, mirror], or [owner]). Who knows rates of items
+alone gives "items" as names, in the order of the numbers, and no "topics". CSV has the same as lines
 that begin with what they are: broker,NAME,CAPACITY / topics,NAME,... / sample,RATE,... / means,RATE,... /
 covariance,NUMBER,... (a line per topic) / item,NAME,TOPIC,... / present,ITEM,OWNER[,MIRROR].
 
@@ -29,7 +30,7 @@ class _Written(msgspec.Struct, forbid_unknown_fields=True):
 
     brokers: dict[str, float] = {}
     topics: list[str] = []
-    items: dict[str, list[str]] | None = None
+    items: dict[str, list[str]] | list[str] | None = None
     samples: list[list[float]] | None = None
     means: list[float] | None = None
     covariance: list[list[float]] | None = None
@@ -49,22 +50,32 @@ def read_description(text: str) -> Description:
     written = _from_json(text) if text.lstrip()[:1] in ("{", "[") else _from_csv(text)
     if not written.brokers:
         raise ConfigError("brokers", "", "there are none; give every broker with its capacity in messages per second")
-    if not written.topics:
+    topics, items = _placed(written)
+    if not topics:
         raise ConfigError("topics", "", "there are none; name the topics in the order of their rates")
     brokers = [BrokerCapacity(name, capacity) for name, capacity in written.brokers.items()]
-    return Description(model=_model(written), brokers=brokers, present=_present(written))
+    return Description(model=_model(written, topics, items), brokers=brokers, present=_present(written))
 
 
-def _model(written: _Written) -> LoadModel:
+def _placed(written: _Written) -> tuple[list[str], dict[str, list[str]] | None]:
+    """Whose rates they are, and which of those stay together."""
+    if not isinstance(written.items, list):
+        return written.topics, written.items
+    if written.topics:
+        raise ConfigError("items", written.items, "are names and there are topics; give item -> topics, or no topics")
+    return written.items, None
+
+
+def _model(written: _Written, topics: list[str], items: dict[str, list[str]] | None) -> LoadModel:
     moments = written.means is not None or written.covariance is not None
     if (written.samples is not None) == moments:
         raise ConfigError("rates", "", "give either samples, or means and covariance")
     if written.samples is not None:
-        return from_samples(written.samples, written.topics, written.items)
+        return from_samples(written.samples, topics, items)
     if written.means is None or written.covariance is None:
         missing = "means" if written.means is None else "covariance"
         raise ConfigError(missing, "", "is missing; means and covariance go together")
-    return from_moments(written.means, written.covariance, written.topics, written.items)
+    return from_moments(written.means, written.covariance, topics, items)
 
 
 def _present(written: _Written) -> PlacementPolicy | None:
@@ -120,7 +131,8 @@ def _take_line(written: _Written, where: str, kind: str, cells: list[str]) -> No
     elif kind == "covariance":
         written.covariance = [*(written.covariance or []), [_number(where, cell) for cell in cells]]
     else:
-        found = (written.items if kind == "item" else written.present) or {}
+        taken = written.items if kind == "item" else written.present
+        found = taken if isinstance(taken, dict) else {}
         if cells[0] in found or len(cells) < 2:
             raise ConfigError(where, ",".join(cells), f"must be {kind},NAME and something, each name once")
         found[cells[0]] = cells[1:]

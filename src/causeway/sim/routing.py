@@ -1,16 +1,11 @@
-"""How many hops lookups take in a settled overlay of full brokers that joined each other through the world.
+"""A settled overlay of full brokers that joined each other through the world, for those who measure routes in it.
 
-Every broker is the real Node and joins by real messages through a random broker that is already there. Then lookups
-follow `next_hop` from broker to broker; where each ends is compared with brute force over all of them.
+Every broker is the real Node and joins by real messages through a random broker that is already there.
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_left
 from collections.abc import Callable
-
-import msgspec
 
 from causeway.core.node import Node
 from causeway.sim.cluster import Broker, Cluster, MakeBroker
@@ -18,31 +13,12 @@ from causeway.sim.faults import Options, stream
 from causeway.sim.journal import Journal
 from causeway.sim.network import Network
 from causeway.sim.world import World
-from causeway.types import MILLISECOND, SECOND, BrokerId, Key
+from causeway.types import MILLISECOND, SECOND, Key
 
 RING = 1 << 128
 ROUND = SECOND
 ROUNDS_MAX = 600
 """Virtual seconds that an overlay may take to settle."""
-
-
-class RoutingResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured."""
-
-    brokers: int
-    lookups: int
-    hops_mean: float
-    hops_max: int
-    histogram: dict[int, int]
-    """Lookups by hops between brokers."""
-    bound: int
-    """ceil(log16 N)."""
-    within_bound_plus_one: float
-    """Share of lookups that took at most one hop more than the bound."""
-    wrong: int
-    """Lookups that did not end at the numerically closest broker."""
-    virtual_seconds: float
-    events: int
 
 
 class NotSettled(Exception):
@@ -68,7 +44,6 @@ class Overlays:
         self.cluster = Cluster(self.world, self.options, make_broker)
         self.cluster.seeds_max = 1
         self.rng = stream(seed, "routing")
-        self.names: dict[BrokerId, Broker] = {}
 
     def grow(self, brokers: int, wave: int, tell: Callable[[int], None]) -> None:
         """Join brokers in waves; each waits until the one before is in."""
@@ -79,7 +54,6 @@ class Overlays:
                 broker = self.cluster.add()
                 self.cluster.via = self.rng.choice(there) if there else None
                 self.cluster.start(broker)
-                self.names[broker.id] = broker
             self._await(lambda: next((b.name for b in self.cluster.brokers if not node_of(b)._overlay.active), None))
             tell(len(self.cluster.brokers))
 
@@ -99,16 +73,6 @@ class Overlays:
 
         self._await(unsettled)
 
-    def lookup(self, source: Broker, key: Key) -> tuple[Broker, int]:
-        """Where the chain of next hops ends, and its length."""
-        hops = 0
-        at = source
-        while (hop := node_of(at)._overlay.next_hop(key)) is not None:
-            at = self.names[hop]
-            hops += 1
-            assert hops <= len(self.names), f"a lookup of {key.hex()} goes round in circles"
-        return at, hops
-
     def _await(self, missing: Callable[[], str | None]) -> None:
         reason: str | None = ""
         for _ in range(ROUNDS_MAX):
@@ -119,46 +83,10 @@ class Overlays:
         raise NotSettled(f"{len(self.cluster.brokers)} brokers after {self.world.now / SECOND:.0f} s: {reason}")
 
 
-def measure_routing(
-    brokers: int, lookups: int, seed: int, *, wave: int = 32, tell: Callable[[int], None] = lambda joined: None
-) -> RoutingResult:
-    """Join that many brokers and route that many random keys from random brokers."""
-    overlays = Overlays(seed, brokers)
-    overlays.grow(brokers, wave, tell)
-    overlays.settle()
-    places = sorted(int.from_bytes(broker.id, "big") for broker in overlays.cluster.brokers)
-    bound = max(1, math.ceil(math.log(brokers, 16) - 1e-9))
-    histogram: dict[int, int] = {}
-    wrong = 0
-    for _ in range(lookups):
-        key = Key(overlays.rng.randbytes(16))
-        found, hops = overlays.lookup(overlays.rng.choice(overlays.cluster.brokers), key)
-        histogram[hops] = histogram.get(hops, 0) + 1
-        wrong += gap(int.from_bytes(found.id, "big"), key) != closest_gap(places, key)
-    return RoutingResult(
-        brokers=brokers,
-        lookups=lookups,
-        hops_mean=sum(hops * count for hops, count in histogram.items()) / lookups,
-        hops_max=max(histogram),
-        histogram=dict(sorted(histogram.items())),
-        bound=bound,
-        within_bound_plus_one=sum(count for hops, count in histogram.items() if hops <= bound + 1) / lookups,
-        wrong=wrong,
-        virtual_seconds=overlays.world.now / SECOND,
-        events=overlays.world.events,
-    )
-
-
 def gap(place: int, key: Key) -> int:
     """Distance on the ring."""
     apart = abs(place - int.from_bytes(key, "big"))
     return min(apart, RING - apart)
-
-
-def closest_gap(places: list[int], key: Key) -> int:
-    """The distance of the closest broker, by looking at both neighbours of the key."""
-    at = bisect_left(places, int.from_bytes(key, "big"))
-    return min(gap(places[at % len(places)], key), gap(places[at - 1], key))
 
 
 def node_of(broker: Broker) -> Node:

@@ -107,7 +107,7 @@ def test_good_placement_is_kept_and_has_the_same_version() -> None:
     first = plan_live(asked(rates, (900,) * 6))
     again = plan_live(asked(rates, (900,) * 6, first))
     assert (again.owners, again.mirrors, again.version) == (first.owners, first.mirrors, first.version)
-    assert (again.present_risk, again.present_risk_after) == (again.risk, again.risk_after)
+    assert (again.present_risk, again.present_risk_after) == (again.risk, max(map(max, again.risks_after)))
     assert first.present_risk == 0, "nobody had anything"
     other = plan_live(asked(bursting(64, 40, seed=1), (900,) * 6, first))
     assert other.version != first.version
@@ -127,7 +127,7 @@ def test_risks_after_a_failure_are_those_of_the_case() -> None:
             then = plan_live(msgspec.structs.replace(asked(rates, (80, 80, 80)), owners=tuple(owners)))
             assert plan.risks_after[failed][failed] == 0
             assert then.present_risk == max(plan.risks_after[failed])
-    assert plan.risk_after >= plan.risk
+    assert max(map(max, plan.risks_after)) >= plan.risk
 
 
 def test_idle_brokers_are_spared_and_their_items_move() -> None:

@@ -24,6 +24,17 @@ present,two,b2
 """
 
 
+def test_items_with_rates_of_their_own_need_no_topics() -> None:
+    rates = '"brokers": {"b": 9}, "samples": [[1, 2], [3, 4]], "present": {"one": ["b"]}}'
+    named, grouped = (
+        read_description('{"items": ["one", "two"], ' + rates),
+        read_description('{"topics": ["one", "two"], ' + rates),
+    )
+    assert named.model.items == grouped.model.items
+    assert named.model.means.tolist() == grouped.model.means.tolist()
+    assert named.present == grouped.present
+
+
 def test_json_and_csv_say_the_same() -> None:
     first, second = read_description(JSON), read_description(CSV)
     for found in (first, second):
@@ -59,6 +70,7 @@ def test_means_and_covariance_may_stand_for_samples() -> None:
         ('{"brokers": {"b": "x"}}', "is not a description"),
         ('{"capacity": 1}', "is not a description"),
         ("[1]", "is not a description"),
+        ('{"brokers": {"b": 9}, "topics": ["x"], "items": ["x"]}', "give item -> topics, or no topics"),
         ('{"brokers": {"b": 9}, "topics": ["x"], "samples": [[1], [2]], "present": {"x": []}}', "present, x=[]"),
     ],
 )

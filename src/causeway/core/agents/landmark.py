@@ -10,6 +10,7 @@ Owns: the roll of the domain while we are its landmark, and what agents reported
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Final
 
 import msgspec
@@ -19,6 +20,7 @@ from causeway.core.agents import choosing, rows
 from causeway.core.agents.bottlenecks import BottlenecksKnown
 from causeway.core.agents.faults import plan_fault
 from causeway.core.agents.holdings import HoldingsKnown
+from causeway.core.agents.news import is_news
 from causeway.core.agents.placer import Placer
 from causeway.core.agents.proposals import Asker, proposal_fault
 from causeway.core.agents.seating import AgentSeating
@@ -49,9 +51,6 @@ from causeway.errors import Code
 from causeway.store.base import Write
 from causeway.trace import Step
 from causeway.types import SECOND, BrokerId, Duration, Instant, Key
-
-NOTABLE_PERCENT: Final = 10
-"""By so much a measured figure must have changed to be written down again."""
 
 HELD_WRITTEN_AFTER: Final[Duration] = SECOND
 """Groups that change within this time are written down together: every voter has them on its disk."""
@@ -84,8 +83,8 @@ class Landmark:
         """Who should hold which item, as everybody may know, with its version."""
         self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
         """Operations on their way to the copies, and the directory and the policy that each makes."""
-        self._askers: dict[int, Asker] = {}
-        """Who proposed the policy of an operation."""
+        self._askers: dict[int, list[Asker]] = {}
+        """Who waits for an operation: whoever proposed the policy that it makes, or proposed the same meanwhile."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -102,7 +101,7 @@ class Landmark:
     def lose(self, turn: Turn) -> None:
         """Another broker is landmark: whether it has what is on its way to the copies, it alone can say."""
         detail = f"domain={self.domain!r}: another broker is its landmark now; `causeway status` names it"
-        for asker in self._askers.values():
+        for asker in chain.from_iterable(self._askers.values()):
             self._answer(turn, asker, Code.NOT_OWNER, detail)
 
     def on_committed(self, turn: Turn, ticket: int) -> None:
@@ -113,8 +112,7 @@ class Landmark:
             self._push(turn)
             if self.policy is not was:
                 self._to_all(turn, self._tell_policy)
-        asker = self._askers.pop(ticket, None)
-        if asker is not None:
+        for asker in self._askers.pop(ticket, ()):
             self._answer(turn, asker)
 
     def _push(self, turn: Turn) -> None:
@@ -274,9 +272,10 @@ class Landmark:
         if fault is not None:
             return self._answer(turn, asker, Code.BAD_FIELD, fault)
         self.placer.adopted()
-        if plan == self.roll.policy:
+        if plan == self.roll.policy and self._decided_policy() == self.policy:
             return self._answer(turn, asker)
-        self._askers[self._place(turn, plan)] = asker
+        ticket = next(reversed(self._pending)) if plan == self.roll.policy else self._place(turn, plan)
+        self._askers.setdefault(ticket, []).append(asker)
         return None
 
     def _answer(self, turn: Turn, asker: Asker, code: Code | None = None, detail: str = "") -> None:
@@ -355,5 +354,4 @@ def _differs(known: AgentCard, card: AgentCard) -> bool:
     """Whether what an agent says is news."""
     if msgspec.structs.replace(known, capacity=0, fitness=0) != msgspec.structs.replace(card, capacity=0, fitness=0):
         return True
-    pairs = ((known.capacity, card.capacity), (known.fitness, card.fitness))
-    return any(100 * abs(was - now) >= NOTABLE_PERCENT * max(was, now, 1) for was, now in pairs if was != now)
+    return is_news((known.capacity, card.capacity), (known.fitness, card.fitness))

@@ -29,7 +29,7 @@ EMPTY_WINDOWS: Final = 6
 """So long a seat stays empty before items are planned for those that are left: until then the cases of the present
 policy serve, and a spare or the broker itself may come."""
 
-NOTABLE_PERCENT: Final = 20
+MOVED_PERCENT: Final = 20
 """The load has changed when so much of it is elsewhere than it was, and a capacity when it differs by so much."""
 
 
@@ -150,7 +150,7 @@ def _held(roll: Roll, holdings: HoldingsKnown) -> list[Holding]:
 def _differ(was: dict[str, int], now: dict[str, int]) -> bool:
     """Whether so much is elsewhere than it was that it matters."""
     moved = sum(abs(value - was.get(name, 0)) for name, value in now.items())
-    return not was or 100 * moved >= NOTABLE_PERCENT * max(1, sum(was.values()))
+    return not was or 100 * moved >= MOVED_PERCENT * max(1, sum(was.values()))
 
 
 def _present(held: Holding, policy: PlannedItems | None, holders: dict[BrokerId, str]) -> tuple[str, str]:

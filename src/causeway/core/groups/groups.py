@@ -118,11 +118,9 @@ class Groups:
         """Take note of a group's configuration heard from elsewhere."""
         self._r.learn(group, config)
 
-    def remind(self, turn: Turn, group: Key) -> None:
-        """We sent somebody to the owner of a group: if the group was just born, its owner may not know of it yet."""
-        config = self._r.config_of(group)
-        if config is not None and config.epoch == config.born and config.owner != self._r.me.id:
-            self._r.send(turn, config.owner, Chosen(group, config))
+    def remind(self, turn: Turn, group: Key, broker: BrokerId) -> None:
+        """We sent somebody to a broker that should know more of a group: see that it does, and that it is there."""
+        self._membership.remind(turn, group, broker)
 
     def forget(self, group: Key) -> None:
         """What we heard of a group was wrong: ask again when it is needed."""

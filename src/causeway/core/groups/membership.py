@@ -14,7 +14,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import Chosen, Config, Inquire, Installed, Member, NotMember, Outdated, Prepare
 from causeway.limits import GROUPS_VOID_MAX
 from causeway.store.base import LOCAL, Delete, Put, Write
-from causeway.types import Key, Peer
+from causeway.types import BrokerId, Key, Peer
 
 FIRST_SEQ = 1
 """Numbers start at 1, like ids: 0 is free to mean "before everything"."""
@@ -98,6 +98,16 @@ class Membership:
                 if member.peer.id != r.me.id:
                     r.send(turn, member.peer.id, Chosen(key, config))
                     r.send(turn, member.peer.id, NotMember(key, config.epoch, r.token_for(key)))
+
+    def remind(self, turn: Turn, key: Key, broker: BrokerId) -> None:
+        """The owner of a newborn group may not have heard of it yet. A broker without a link to us may be gone: whoever
+        we send there comes back to us, and by then we shall know."""
+        r = self._r
+        config = r.config_of(key)
+        if config is not None and config.epoch == config.born and config.owner == broker:
+            r.send(turn, broker, Chosen(key, config))
+        elif not r.links.is_up(broker):
+            r.send(turn, broker, Inquire(key, config.epoch if config is not None else 0))
 
     def on_outdated(self, turn: Turn, peer: Peer, head: Outdated) -> None:
         """Somebody knows a later epoch."""

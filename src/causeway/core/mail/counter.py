@@ -143,7 +143,7 @@ class Counter:
         target = self._courier.target(turn, key, mailbox, birth=may_begin(mailbox, event.head))
         if target is not None:
             turn.send(event.conn, Moved(mailbox, self._links.peer(target[0])))
-            self._groups.remind(turn, key)
+            self._groups.remind(turn, key, target[0])
             return
         reason = self._groups.blocked(key)
         if reason is not None:

@@ -51,7 +51,7 @@ class Office(Readers):
         alarm: Alarm | None = None,
     ) -> None:
         super().__init__(config, me, groups, courier, topics=topics, is_deciding=is_deciding, alarm=alarm)
-        self._parts = Parts(me, groups, courier, self._operations, self._replies, self._tracer)
+        self._parts = Parts(me, groups, courier, self._operations, self._replies, tracer=self._tracer)
         self._expiry = Expiry(groups, self.looks, self._operations.write, self._tracer)
         self._passes = config.durability == "memory"
         self._me = me

@@ -24,7 +24,7 @@ class Parts:
     """Parts of transactions in the mailboxes of one office. All methods but `ask` need a group that may be written."""
 
     def __init__(
-        self, me: bytes, groups: Groups, courier: Courier, operations: Operations, replies: Replies, tracer: Tracer
+        self, me: bytes, groups: Groups, courier: Courier, operations: Operations, replies: Replies, *, tracer: Tracer
     ) -> None:
         self._me = me
         self._groups = groups

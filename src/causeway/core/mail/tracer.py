@@ -19,7 +19,7 @@ from causeway.limits import NAMES_REMEMBERED_MAX
 from causeway.names import SEATS, is_seat
 from causeway.store.base import Put, Write
 from causeway.topics import item_of as find_item
-from causeway.trace import Step, TraceRecord
+from causeway.trace import MEMBERS_APART, Step, TraceRecord
 from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, Flag, Instant, ServiceClass, Span
 
 _RELIABLE: Final = int(Flag.RELIABLE)
@@ -109,18 +109,18 @@ class Tracer:
             note = apart(what.priority, what.flags, delayed=bool(what.ready))
         reliable = bool(what.flags & _RELIABLE) or what.stream >= _ORDERED
         size = len(what.body) - _LENGTH_BYTES * what.count if isinstance(what, StoredBatch) else 0
-        epoch, copies = (config.epoch, len(config.members)) if config is not None else (0, 0)
+        epoch, copies, members = _held_by(config)
         if what.published is None:
             # fmt: off
             turn.effects.traces.append(TraceRecord(
                 turn.now, self._broker, step, what.source, what.incarnation, mailbox, what.stream, what.first,
-                what.last, note, what.stream, reliable, False, "", mailbox, "", "", epoch, copies, size,
+                what.last, note, what.stream, reliable, False, "", mailbox, "", members, epoch, copies, size,
             ))
             # fmt: on
             return
         sent = sent_as(what, mailbox, what.last)
         if sent is not None:
-            self._write(turn, step, sent, (note, reliable, mailbox, "", epoch, copies, size))
+            self._write(turn, step, sent, (note, reliable, mailbox, members, epoch, copies, size))
 
     def grouped(
         self,
@@ -133,13 +133,13 @@ class Tracer:
         config: Config | None = None,
     ) -> None:
         """Something happened to what a transaction sends; `whose` is its source and incarnation."""
-        epoch, copies = (config.epoch, len(config.members)) if config is not None else (0, 0)
+        epoch, copies, members = _held_by(config)
         for part in sends:
             topic = part.published.topic if part.published is not None else ""
             size = part.size - _LENGTH_BYTES * part.count
             ids = ((part.first, part.first + part.count - 1),)
             sent = SentAs(*whose, item_of(topic) if topic else part.dest, _COMMITTED, ids, _COMMITTED, topic)
-            self._write(turn, step, sent, (note, True, part.dest, "", epoch, copies, size))
+            self._write(turn, step, sent, (note, True, part.dest, members, epoch, copies, size))
 
     def copied(self, now: Instant, config: Config, writes: Sequence[Write]) -> list[TraceRecord]:
         """For each batch among the rows of a group, that our storage has it; written when it does."""
@@ -222,3 +222,10 @@ def _size_of(body: msgspec.Raw) -> int:
     """Of an encoded body: how long it is without what msgpack puts before it."""
     size = len(memoryview(body))
     return size - (2 if size < 1 << 8 else 3 if size < 1 << 16 else 5)
+
+
+def _held_by(config: Config | None) -> tuple[int, int, str]:
+    """Epoch, copies and the names of those who have one; nothing of what is not stored."""
+    if config is None:
+        return 0, 0, ""
+    return config.epoch, len(config.members), MEMBERS_APART.join([member.peer.name for member in config.members])

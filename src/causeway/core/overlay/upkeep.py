@@ -14,8 +14,9 @@ from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Pee
 EXCHANGE_SELDOM: Final[Duration] = 40 * SECOND
 """The pause between two comparisons doubles from EXCHANGE_EVERY to this while nothing changes: leaf sets are long."""
 MAINTAIN_FIRST: Final[Duration] = 1 * SECOND
-MAINTAIN_EVERY: Final[Duration] = 32 * SECOND
-"""The pause between two rounds doubles from one to the other: a young table has more to learn."""
+MAINTAIN_EVERY: Final[Duration] = 128 * SECOND
+"""The pause between two rounds doubles from one to the other: a young table has more to learn. To open a link and see
+after an entry costs as much as a minute of watching one."""
 MAINTAIN_HAILS: Final = 4
 PART_AGAIN: Final[Duration] = 250 * MILLISECOND
 PART_AGAIN_MAX: Final[Duration] = 4 * SECOND

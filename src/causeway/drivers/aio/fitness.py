@@ -1,6 +1,6 @@
 """How fit this broker is and what it sustains, for the landmarks of its domains: measured beside the event loop.
 
-Owns: when to measure, and what is news (`Measured`). Must not know: how anything is measured or scored, what a landmark
+Owns: when to measure and when to tell. Must not know: how anything is measured or scored, what a landmark
 does with it. Whatever fails in here is logged and costs the figures, never the broker.
 
 Threads measure, in pieces of about a millisecond; the event loop only looks once a second. They are not made nicer than
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from causeway.config import BrokerConfig
-from causeway.core.agents.landmark import NOTABLE_PERCENT
+from causeway.core.agents.news import is_news
 from causeway.core.events import Measured
 from causeway.drivers.aio.busy import BusyTime
 from causeway.drivers.aio.machine import MachineDriver
@@ -112,12 +112,7 @@ class FitnessWatch:
 
     def _look(self, scorer: Scorer, meter: CapacityMeter) -> None:
         now = Measured(fitness=round(1000 * scorer.score().value), capacity=round(meter.capacity()))
-        if self._told is None or is_news(self._told, now):
+        told = self._told
+        if told is None or is_news((told.fitness, now.fitness), (told.capacity, now.capacity)):
             self._told = now
             self._driver.post(now)
-
-
-def is_news(told: Measured, now: Measured) -> bool:
-    """Whether one of the figures has changed by so much that landmarks should know."""
-    pairs = ((told.fitness, now.fitness), (told.capacity, now.capacity))
-    return any(was != is_now and 100 * abs(is_now - was) >= NOTABLE_PERCENT * max(was, is_now) for was, is_now in pairs)

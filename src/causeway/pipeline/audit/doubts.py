@@ -1,9 +1,10 @@
 """Which records are missing, and what they put in doubt.
 
-Each writer counts its records without gaps and closes its life with ENDED. So three things are seen: a gap in the
+Each writer counts its records without gaps and closes its life with ENDED. So four things are seen: a gap in the
 count (records dropped, segments deleted), a broker that has not closed its life (it was killed, or goes on: its last
-seconds are not there), and rows that are there twice. A finding that such records might explain otherwise is `unknown`:
-those of any broker of the domains in which it happened, and gaps of applications that the finding names.
+seconds are not there), rows that are there twice, and a broker of which others tell that has written nothing. A finding
+that such records might explain otherwise is `unknown`: those of any broker of the domains in which it happened, and
+gaps of applications that the finding names.
 
 Owns: this judgement. Must not know: the rules.
 """
@@ -16,11 +17,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from causeway.pipeline.audit.words import UNKNOWN, VIOLATED
-from causeway.trace import Step
+from causeway.trace import MEMBERS_APART, Step
 
 GAPS: Final = "records are missing"
 TWICE: Final = "records are there twice"
 CUT: Final = "its last records may be missing"
+SILENT: Final = "no records of it are there"
 
 
 def life_sums(events: DataFrame) -> DataFrame:
@@ -51,13 +53,16 @@ def added_up(sums: DataFrame) -> DataFrame:
     )
 
 
-def missed(events: DataFrame) -> DataFrame:
-    """Names of brokers that a landmark found to be gone, and the `domain` in which it said so."""
-    gone = events.where(F.col("step") == int(Step.BROKER_FAILED))
-    return gone.select(F.col("source").alias("writer"), "domain").distinct()
+def told_of(events: DataFrame) -> DataFrame:
+    """Names of brokers of which others tell, a landmark that they are gone or an owner that they have a copy, and the
+    `domain` in which they do."""
+    gone = events.where(F.col("step") == int(Step.BROKER_FAILED)).select(F.col("source").alias("writer"), "domain")
+    held = events.where(F.col("copies") > 0).select("peer", "domain").distinct()
+    members = held.select(F.explode(F.split("peer", MEMBERS_APART)).alias("writer"), "domain")
+    return gone.unionByName(members.where(F.col("writer") != "")).distinct()
 
 
-def doubtful(lives: DataFrame, gone: DataFrame) -> DataFrame:
+def doubtful(lives: DataFrame, told: DataFrame) -> DataFrame:
     """Lives some of whose records may be missing: `writer`, `life`, `broker`, `domains`, `doubt`."""
     count = F.col("records")
     whole = (F.col("low") == 1) & (F.col("high") == count) & (F.col("total") * 2 == count * (count + 1))
@@ -67,16 +72,16 @@ def doubtful(lives: DataFrame, gone: DataFrame) -> DataFrame:
         .when(~whole, GAPS)
         .when(F.col("broker") & ~F.col("ended"), CUT)
     )
-    named = gone.groupBy("writer").agg(F.collect_set("domain").alias("gone"))
+    brokers = told.groupBy("writer").agg(F.collect_set("domain").alias("told"))
     columns = ("writer", "life", "broker", "domains", "doubt")
     known = lives.withColumn("doubt", doubt).where(F.col("doubt").isNotNull()).select(*columns)
-    # Killed before it wrote anything: only the landmark knows that it was there.
-    silent = named.join(lives, "writer", how="left_anti").select(
+    # Killed before it wrote anything, or it writes no lake: only others know that it was there.
+    silent = brokers.join(lives, "writer", how="left_anti").select(
         "writer",
         F.lit(0).cast("long").alias("life"),
         F.lit(True).alias("broker"),
-        F.col("gone").alias("domains"),
-        F.lit(CUT).alias("doubt"),
+        F.col("told").alias("domains"),
+        F.lit(SILENT).alias("doubt"),
     )
     return known.unionByName(silent)
 

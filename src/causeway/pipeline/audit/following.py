@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, missed
+from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, told_of
 from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
 from causeway.pipeline.audit.words import CAUSAL, STEPS, STREAM
 from causeway.pipeline.frame import JobRequest
@@ -40,8 +40,8 @@ def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataF
 
     follow(spark, request, "events", __name__, keep)
     lives = added_up(spark.read.parquet(str(parts / "lives")).drop("run"))
-    gone = spark.read.parquet(str(parts / "missed")).select("writer", "domain").distinct()
-    return last_verdicts(spark, parts), doubtful(lives, gone)
+    told = spark.read.parquet(str(parts / "told_of")).select("writer", "domain").distinct()
+    return last_verdicts(spark, parts), doubtful(lives, told)
 
 
 def last_verdicts(spark: SparkSession, parts: Path) -> DataFrame:
@@ -73,7 +73,7 @@ class _Run:
 
     def keep(self) -> None:
         self._write(life_sums(self._batch), "lives")
-        self._write(missed(self._batch), "missed")
+        self._write(told_of(self._batch), "told_of")
         told = F.col("step").isin(*STEPS, int(Step.SENT))
         self._write(self._batch.where(told).drop(*_UNREAD), "rows")
         spark = self._batch.sparkSession

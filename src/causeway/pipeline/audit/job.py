@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from causeway.figures import Curve, Figure
-from causeway.pipeline.audit.doubts import doubtful, life_sums, missed, with_doubts
+from causeway.pipeline.audit.doubts import doubtful, life_sums, told_of, with_doubts
 from causeway.pipeline.audit.following import followed
 from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
 from causeway.pipeline.audit.words import HELD, UNKNOWN, VIOLATED, VIOLATIONS, WAITING
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 EXAMPLES_MAX: Final = 10
 """Findings that the summary shows; all are in the table `findings`."""
 
+BROKEN: Final = "broken"
+IN_DOUBT: Final = "in doubt"
+"""Something looks broken, and missing records may explain it."""
+AS_FAR_AS_KNOWN: Final = "clean as far as records go"
+"""Nothing looks broken, and records are missing that could show it."""
+CLEAN: Final = "clean"
+
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Judge every message of a lake."""
@@ -31,7 +38,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         found, lives = followed(spark, request)
     else:
         events = read_lake(spark, request.lake, "events")
-        found, lives = all_verdicts(events), doubtful(life_sums(events), missed(events))
+        found, lives = all_verdicts(events), doubtful(life_sums(events), told_of(events))
     verdicts = found.persist()
     try:
         return conclude(verdicts, lives, request.out, tick)
@@ -56,8 +63,13 @@ def conclude(verdicts: DataFrame, lives: DataFrame, out: str, tick: Tick) -> Job
     lines = [row.asDict() for row in spark.read.parquet(f"{out}/certificate").collect()]
     examples = [_told(row.asDict(recursive=True)) for row in findings.limit(EXAMPLES_MAX).collect()]
     doubts = spark.read.parquet(f"{out}/doubts").count()
+    summary = summary_of(lines, examples, doubts)
     return JobResult(
-        job="audit", summary=summary_of(lines, examples, doubts), tables=tuple(tables), figures=figures_of(lines)
+        job="audit",
+        summary=summary,
+        tables=tuple(tables),
+        figures=figures_of(lines),
+        holds=summary["verdict"] != BROKEN,
     )
 
 
@@ -79,16 +91,16 @@ def certificate(verdicts: DataFrame, findings: DataFrame) -> DataFrame:
 
 
 def summary_of(lines: list[dict[str, Any]], examples: list[dict[str, Any]], doubts: int) -> dict[str, Any]:
-    """The answer in short. `verdict` is `clean`, `broken`, or `clean as far as records go` if some are in doubt."""
+    """The answer in short."""
     guarantees: dict[str, dict[str, int]] = {}
     for line in lines:
         totals = guarantees.setdefault(line["guarantee"], {})
         totals[line["outcome"]] = totals.get(line["outcome"], 0) + int(line["messages"])
     found = {VIOLATIONS[name]: totals.get(VIOLATED, 0) for name, totals in guarantees.items()}
     unknown = sum(totals.get(UNKNOWN, 0) for totals in guarantees.values())
-    broken = any(found.values())
+    verdict = BROKEN if any(found.values()) else IN_DOUBT if unknown else AS_FAR_AS_KNOWN if doubts else CLEAN
     return {
-        "verdict": "broken" if broken else "clean as far as records go" if unknown else "clean",
+        "verdict": verdict,
         "found": {name: count for name, count in found.items() if count},
         "unknown": unknown,
         "guarantees": guarantees,

@@ -24,10 +24,6 @@ CUT_STEPS_MAX = 8
 """Steps to find the end of a bounded range: one is enough where numbers have no gaps."""
 
 
-class DataLost(CausewayError):
-    """Messages that a query was to read have ended before it did."""
-
-
 class Position(msgspec.Struct, frozen=True):
     """A place between two messages of a mailbox."""
 

@@ -19,11 +19,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from causeway.client.stretches import ReadStretch
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, DataLost
 from causeway.pipeline.connector.bus import open_bus
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
-    DataLost,
     Position,
     Positions,
     ReadPlace,
@@ -66,17 +65,17 @@ def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[ReadStretch]:
     if value.through >= 0:
         _check_gap(value, following, value.through, fail=fail)
     if fail and bus.extent(value.place.mailbox).born != value.born:
-        raise DataLost(_lost(value.place, "has ended and begun anew while it was read"))
+        raise _lost(value.place, "has ended and begun anew while it was read")
 
 
 def _check_gap(value: Slice, expected: int, found: int, *, fail: bool) -> None:
     if fail and 0 <= expected < found:
-        raise DataLost(_lost(value.place, f"has lost {found - expected} messages that were to be read"))
+        raise _lost(value.place, f"has lost {found - expected} messages that were to be read")
 
 
-def _lost(place: ReadPlace, what: str) -> str:
+def _lost(place: ReadPlace, what: str) -> DataLost:
     remedy = "keep more of it (bus.keep_history: seconds, bytes_max)" if place.is_history else "read it more often"
-    return f"{place.mailbox!r} {what}; {remedy}, or go on without them with failOnDataLoss=false"
+    return DataLost(place.mailbox, what, f"{remedy}, or go on without them with failOnDataLoss=false")
 
 
 def _wanted(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
@@ -230,7 +229,7 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if last_position(self._bus, place.mailbox).born == position.born:
             return position
         if self._options.fail_on_data_loss:
-            raise DataLost(_lost(place, "has ended and begun anew since it was read"))
+            raise _lost(place, "has ended and begun anew since it was read")
         return find_position(self._bus, place, Edge(EARLIEST))
 
     def _limited(self, starts: Positions, ends: Positions, most: int) -> Positions:

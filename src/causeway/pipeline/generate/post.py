@@ -13,7 +13,7 @@ from typing import Any, Final
 from causeway.names import SEATS
 from causeway.pipeline.generate.boxes import MadeEntry, MadeMailbox, Task
 from causeway.pipeline.generate.writers import MadeBatch, Record, Writer
-from causeway.trace import Step
+from causeway.trace import MEMBERS_APART, Step
 from causeway.types import MILLISECOND, ServiceClass
 
 BROKERS: Final = 5
@@ -136,6 +136,8 @@ class Post:
     def _store(self, box: MadeMailbox, entry: MadeEntry, then: Task, seat: str = "") -> None:
         """On all copies, then in its mailbox."""
         members, epoch, batch, fault = box.members, box.epoch, entry.batch, entry.fault
+        names = MEMBERS_APART.join(member.name for member in members)
+        held: Any = {"peer": names, "epoch": epoch, "copies": len(members)}
         copied = {"copies missing": members[:-1], "acknowledged and nowhere": []}.get(fault, members)
         for member in copied:
             self._soon(
@@ -149,16 +151,14 @@ class Post:
         def prepared() -> None:
             """In a transaction it is held ready first; when that is so everywhere, the sender is told."""
             if fault != "acknowledged and nowhere":
-                members[0].write(self.now, Step.PREPARED, batch, box.name, epoch=epoch, copies=len(members))
+                members[0].write(self.now, Step.PREPARED, batch, box.name, **held)
             if told_early:
                 then()
 
         def stored() -> None:
             for _ in range(2 if fault == "stored twice" else 1):
                 if fault != "acknowledged and nowhere":
-                    members[0].write(
-                        self.now, Step.STORED, batch, box.name, seat=seat, epoch=epoch, copies=len(members)
-                    )
+                    members[0].write(self.now, Step.STORED, batch, box.name, seat=seat, **held)
             if fault in {"lost", "acknowledged and nowhere"}:
                 box.queue.remove(entry)
             entry.ready = True

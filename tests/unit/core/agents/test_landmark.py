@@ -595,6 +595,19 @@ def test_policy_that_somebody_proposes_is_taken_and_answered_when_it_is_on_all_c
     assert proposed(hill, planned()) == [answer]  # again: nothing is written, and that is no fault
 
 
+def test_policy_that_is_proposed_again_before_it_is_on_all_copies_is_answered_when_it_is() -> None:
+    hill = domain()
+    measured(hill)
+    hill.patient = True
+    turn = Turn(hill.now)
+    for token in (3, 4):
+        hill.landmark.on_proposed(turn, planned(), Asker(7, token))
+    assert not turn.effects.sends
+    answers = [answer.token for answer in proposed(hill, planned())]
+    assert answers == [3, 4, 3]
+    assert hill.landmark.policy == (hill.landmark.roll.policy_version, planned())
+
+
 def test_who_proposed_a_policy_hears_that_another_broker_is_landmark_before_it_was_on_all_copies() -> None:
     hill = domain()
     measured(hill)
@@ -623,8 +636,9 @@ def test_proposed_policy_is_kept_until_the_load_has_changed() -> None:
         (msgspec.structs.replace(planned(), items=(ALL_ITEMS[9],)), ALL_ITEMS[9]),
         (msgspec.structs.replace(planned(), items=(), owners=(), mirrors=()), "is missing"),
         (msgspec.structs.replace(planned(), brokers=("b1", "b2", "b3", "x")), "'x' is none"),
+        (msgspec.structs.replace(planned(), risks_after=((0,) * 4,) * 5), "risks_after: 5 of them"),
     ],
-    ids=["broken", "uneven", "strange-item", "no-item", "strange-seat"],
+    ids=["broken", "uneven", "strange-item", "no-item", "strange-seat", "too-much"],
 )
 def test_proposal_that_does_not_fit_is_refused_by_name(plan: PlannedItems, named: str) -> None:
     hill = domain()

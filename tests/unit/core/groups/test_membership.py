@@ -399,11 +399,21 @@ def test_founder_begins_the_root_alone() -> None:
 def test_owner_of_a_newborn_group_is_reminded_of_it_by_whoever_sends_somebody_there() -> None:
     bench = Bench(A)
     newborn, older = config(B, C), config(B, C, epoch=9)
-    bench.turn(lambda turn: (bench.groups.learn(KEY, newborn), bench.groups.remind(turn, KEY)))
+    bench.turn(lambda turn: (bench.groups.learn(KEY, newborn), bench.groups.remind(turn, KEY, B.id)))
     assert bench.said(Chosen, to=B, config=newborn)
     bench.forget()
-    bench.turn(lambda turn: (bench.groups.learn(KEY, older), bench.groups.remind(turn, KEY)))
+    bench.turn(lambda turn: (bench.groups.learn(KEY, older), bench.groups.remind(turn, KEY, B.id)))
     assert not bench.said(Chosen), "it has chosen an epoch since: it knows"
+    assert not bench.said(Inquire), "and we are linked to it"
+
+
+def test_broker_without_a_link_is_asked_whether_it_is_there_when_somebody_is_sent_to_it() -> None:
+    bench = Bench(A)
+    bench.links.down.add(B.id)
+    bench.turn(lambda turn: bench.groups.remind(turn, KEY, B.id))
+    assert bench.said(Inquire, to=B, epoch=0)
+    bench.turn(lambda turn: (bench.groups.learn(KEY, config(B, C, epoch=9)), bench.groups.remind(turn, KEY, B.id)))
+    assert bench.said(Inquire, to=B, epoch=9)
 
 
 @pytest.mark.parametrize("restart", [False, True])

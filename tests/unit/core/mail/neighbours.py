@@ -101,7 +101,7 @@ class FakeGroups:
     def retire(self, turn: Turn, group: Key) -> None:
         self.asked.append(("retire", group))
 
-    def remind(self, turn: Turn, group: Key) -> None:
+    def remind(self, turn: Turn, group: Key, broker: BrokerId) -> None:
         self.asked.append(("remind", group))
 
     def forget(self, group: Key) -> None:

@@ -28,7 +28,7 @@ from causeway.errors import Code
 from causeway.limits import ITEM_OVERHEAD_BYTES, SEEN_SECONDS_MIN
 from causeway.store.base import Put, Row, Write
 from causeway.trace import Step
-from causeway.types import SECOND, Key, key_of
+from causeway.types import SECOND, BrokerId, Key, key_of
 from causeway.wire.body import join
 
 ME = key_of("b1")
@@ -84,7 +84,7 @@ class World:
     def retire(self, turn: Turn, group: Key) -> None: ...
     def forget(self, group: Key) -> None: ...
 
-    def remind(self, turn: Turn, group: Key) -> None: ...
+    def remind(self, turn: Turn, group: Key, broker: BrokerId) -> None: ...
 
     # Courier
     def answer(self, turn: Turn, origin: bytes, head: Message) -> None: ...

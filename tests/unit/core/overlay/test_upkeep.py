@@ -155,7 +155,7 @@ def test_dead_routing_entries_behind_idle_links_are_found() -> None:
         )
 
     assert not forgotten()
-    world.run_until(forgotten, 200 * SECOND)
+    world.run_until(forgotten, 600 * SECOND)  # nobody uses them: whoever does finds them at once
 
 
 def test_routing_tables_fill_up_in_time() -> None:

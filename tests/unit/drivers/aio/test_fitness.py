@@ -12,7 +12,7 @@ import pytest
 from causeway.config import BrokerConfig
 from causeway.core.events import Measured
 from causeway.drivers.aio import fitness as fitness_module
-from causeway.drivers.aio.fitness import FitnessWatch, is_news
+from causeway.drivers.aio.fitness import FitnessWatch
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.errors import ConfigError
 from causeway.probes import calibration, registry
@@ -152,11 +152,3 @@ def hang(asked: threading.Event, let_go: threading.Event) -> Callable[[], float 
 
 def threads_of_probes() -> list[str]:
     return [one.name for one in threading.enumerate() if one.name in ("causeway-probe-tape", "causeway-scorer")]
-
-
-@pytest.mark.parametrize(
-    ("fitness", "capacity", "news"),
-    [(1000, 500, False), (901, 500, False), (900, 500, True), (1000, 549, False), (1000, 560, True), (0, 0, True)],
-)
-def test_a_tenth_is_news(fitness: int, capacity: int, *, news: bool) -> None:
-    assert is_news(Measured(1000, 500), Measured(fitness, capacity)) is news

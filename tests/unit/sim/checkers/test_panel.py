@@ -6,7 +6,7 @@ from causeway.core.messages import Replicate
 from causeway.sim.checkers.base import Deed, Viewing, Wrong
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.letters import Letter
-from causeway.types import NO_KEY
+from causeway.types import Key
 
 LETTER = Letter("a", 1, "b", 2, 1)
 READER = ("b", 1)
@@ -38,9 +38,10 @@ def test_panel_raises_what_any_checker_complains_about() -> None:
 
 def test_panel_shows_frames_to_the_owner_checker() -> None:
     panel = Panel(lambda: 0)
-    panel.frame("a", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)
+    frame = Replicate(Key(bytes(16)), 1, 1, 0, 1)
+    panel.frame("a", "x", frame, brokers=True)
     with pytest.raises(Wrong, match="SingleOwner"):
-        panel.frame("b", "x", Replicate(NO_KEY, 1, 1, 0, 1), brokers=True)
+        panel.frame("b", "x", frame, brokers=True)
 
 
 def test_panel_shows_letters_in_causal_order_to_the_checker_of_causality_alone() -> None:

@@ -3,8 +3,8 @@ from __future__ import annotations
 import itertools
 
 from causeway.sim.letters import PUBLISHED, Letter
-from causeway.testing.talk import TOPIC, Did, TalkLog, judge
 from causeway.types import ServiceClass
+from tests.talk import TOPIC, Did, TalkLog, judge
 
 
 class Stage:

@@ -161,7 +161,9 @@ class Talker:
 
     async def close(self) -> None:
         """Go offline."""
-        assert self._bus is not None and self._feed is not None and self._reading is not None
+        assert self._bus is not None
+        assert self._feed is not None
+        assert self._reading is not None
         await self._feed.aclose()
         with contextlib.suppress(LocalProtocolError):  # the loop was ended from outside, by ourselves
             await self._reading
