@@ -93,7 +93,7 @@ def wait_for(lake: Path) -> None:
 
 def written_by_brokers(lake: Path, kind: str) -> set[str]:
     """Which of them have written segments of a kind; applications belong to no domain."""
-    return {path.name.split("-")[0] for path in segments(str(lake), kind) if path.parts[-3] == "domain=town"}
+    return {path.name.rsplit("-", 2)[0] for path in segments(str(lake), kind) if path.parts[-3] == "domain=town"}
 
 
 def test_every_job_says_something_true(recorded: Recorded) -> None:

@@ -51,7 +51,7 @@ def test_risks_and_cases_are_those_of_the_library_for_every_state(spark: SparkSe
     together = {item: ["b0" if number < 2 else f"b{number % 4}", "b3"] for number, item in enumerate(ITEMS)}
     together = {item: [owner, "b1" if owner == "b3" else mirror] for item, (owner, mirror) in together.items()}
     found = run(spark, tmp_path, placement=described(tmp_path, together))
-    summary = found.summary["all"]
+    summary = found.summary["domains"]["all"]
     assert summary["states"] == 1 + 4 + 6
     assert summary["largest_risk"]["present"][0] > 0.05 > summary["largest_risk"]["proposed"][0]
     assert summary["feasible"]
@@ -78,8 +78,8 @@ def test_risks_and_cases_are_those_of_the_library_for_every_state(spark: SparkSe
 
 def test_items_without_a_place_are_placed_and_unmeasured_ones_are_idle(spark: SparkSession, tmp_path: Path) -> None:
     found = run(spark, tmp_path, placement=described(tmp_path, {ALL_ITEMS[20]: ["b0", "b1"]}))
-    assert found.summary["all"]["items"] == len(ITEMS) + 1
-    assert not found.summary["all"]["largest_risk"]["present"]  # it is no placement yet
+    assert found.summary["domains"]["all"]["items"] == len(ITEMS) + 1
+    assert not found.summary["domains"]["all"]["largest_risk"]["present"]  # it is no placement yet
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,8 @@ def _place_ticks(axes: Any, figure: Figure) -> None:
             axes.axhline(0, color="0.6", linewidth=0.8)
         else:
             axes.set_ylim(0, 1.08 * (max(heights) or 1.0))  # nothing but zeros is a line at the bottom
+        if all(isinstance(height, int) for height in heights):
+            axes.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _spaced(ticks: list[int]) -> list[int]:

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from causeway.pipeline.session import open_session
+from causeway.pipeline.faults import spark_errors
+from causeway.pipeline.session import session_for
 from causeway.pipeline.spread import Executors
 
 
 @contextmanager
 def executors(master: str) -> Iterator[Executors]:
     """The executors of a cluster."""
-    session = open_session("evaluate", master=master)
-    try:
+    with spark_errors(), session_for("evaluate", master=master) as session:
         yield Executors(session)
-    finally:
-        session.stop()

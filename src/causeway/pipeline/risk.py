@@ -77,9 +77,9 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         *(_policy_file(domain) for domain in found),
     )
     versions = {domain: _proposed(url, domain, one.plan) for domain, one in found.items()} if adopt else {}
-    summary: dict[str, Any] = {domain or "all": one.summary() for domain, one in found.items()}
+    domains = {domain or "all": one.summary() for domain, one in found.items()}
     figures = tuple(one.figure(domain) for domain, one in list(found.items())[:FIGURES_MAX])
-    return JobResult(job="risk", summary={**summary, "adopted": versions}, tables=tables, figures=figures)
+    return JobResult(job="risk", summary={"domains": domains, "adopted": versions}, tables=tables, figures=figures)
 
 
 class DomainRisk(msgspec.Struct, frozen=True, eq=False):

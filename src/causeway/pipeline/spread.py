@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import typing
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
@@ -48,9 +49,10 @@ class Executors:
 
     def run(self, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
         """See `Spread`."""
-        context = self._context
+        context, tag = self._context, f"causeway-{uuid.uuid4().hex}"
 
         def one(case: Case) -> Found:
+            context.addJobTag(tag)
             (found,) = context.parallelize([case], 1).map(measure).collect()
             return found
 
@@ -69,7 +71,7 @@ class Executors:
                     for future in sorted(done, key=running.__getitem__):
                         yield running.pop(future), future.result()
             except BaseException:
-                context.cancelAllJobs()  # whoever stopped listening does not pay for the rest
+                context.cancelJobsWithTag(tag)  # whoever stopped listening does not pay for the rest
                 raise
 
 

@@ -636,8 +636,9 @@ def test_proposed_policy_is_kept_until_the_load_has_changed() -> None:
         (msgspec.structs.replace(planned(), items=(ALL_ITEMS[9],)), ALL_ITEMS[9]),
         (msgspec.structs.replace(planned(), items=(), owners=(), mirrors=()), "is missing"),
         (msgspec.structs.replace(planned(), brokers=("b1", "b2", "b3", "x")), "'x' is none"),
+        (msgspec.structs.replace(planned(), risks_after=((0,) * 4,) * 5), "risks_after: 5 of them"),
     ],
-    ids=["broken", "uneven", "strange-item", "no-item", "strange-seat"],
+    ids=["broken", "uneven", "strange-item", "no-item", "strange-seat", "too-much"],
 )
 def test_proposal_that_does_not_fit_is_refused_by_name(plan: PlannedItems, named: str) -> None:
     hill = domain()
