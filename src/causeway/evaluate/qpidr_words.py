@@ -208,7 +208,7 @@ A quiet domain, from {QUIET // SECOND} s after the last change on and for {WATCH
 brokers are spares. *Ours* is what goes in and out of the landmark's line, all of it: signs of life, announcements,
 reports, audits of groups, the ring. The last two columns are sent by each broker on average: every broker watches
 about 20 others (16 neighbours on the ring, whoever holds copies with it, the landmark), and a link on which nothing was
-heard for somewhat more than half the silence is asked for a sign of life. Once in {MAINTAIN_EVERY // SECOND} s a broker
+heard for half the silence is asked for a sign of life. Once in {MAINTAIN_EVERY // SECOND} s a broker
 sees after some entries of its routing table."""
 
 
