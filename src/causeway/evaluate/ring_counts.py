@@ -145,7 +145,7 @@ def _tables(case: RingCountCase) -> RingCount:
 
     found = _look_up(case, list(index), next_hop)
     entries = sum(len(tables.entries()) for tables in filled.values()) / len(filled)
-    return _counted(case, found, entries * case.brokers, Watched(0.0, Counter(), Counter()))
+    return _counted(case, found, entries * case.brokers, WatchedRing(0.0, Counter(), Counter()))
 
 
 def _look_up(
@@ -173,7 +173,7 @@ def _closest(places: list[BrokerId], key: Key) -> BrokerId:
     return min(ends, key=lambda broker: gap(int.from_bytes(broker, "big"), key))
 
 
-class Watched(NamedTuple):
+class WatchedRing(NamedTuple):
     """What a ring did for a while."""
 
     links: float
@@ -182,7 +182,7 @@ class Watched(NamedTuple):
     bytes: Counter[str]
 
 
-def _watch(world: World, before: Duration, case: RingCountCase, links: Callable[[], int]) -> Watched:
+def _watch(world: World, before: Duration, case: RingCountCase, links: Callable[[], int]) -> WatchedRing:
     """Frames and bytes by type."""
     frames: Counter[str] = Counter()
     sent: Counter[str] = Counter()
@@ -199,14 +199,14 @@ def _watch(world: World, before: Duration, case: RingCountCase, links: Callable[
         world.run(world.now + round(case.watched * SECOND) // INSTANTS)
         counted.append(links())
     world.network.meter = None
-    return Watched(statistics.fmean(counted), frames, sent)
+    return WatchedRing(statistics.fmean(counted), frames, sent)
 
 
 def _counted(
     case: RingCountCase,
     lookups: tuple[Counter[int], int],
     table: float,
-    watched: Watched,
+    watched: WatchedRing,
 ) -> RingCount:
     hops, wrong = lookups
     return RingCount(
