@@ -52,7 +52,7 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
         for curve in figure.curves:
             if curve.formula:
-                _draw_formula(axes, curve)
+                _draw_formula(axes, curve, figure)
             else:
                 _draw_measured(axes, curve, curve.style if figure.scale == "linear" else 0)
         axes.margins(x=0.1, y=0.1)
@@ -66,15 +66,20 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
     return paths
 
 
-def _draw_formula(axes: Any, curve: Curve) -> None:
+def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
+    """With its words at its end: above it, or below where something was measured above."""
     axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
+    end = (curve.xs[-1], curve.ys[-1])
+    measured = [point for one in figure.curves if not one.formula for point in zip(one.xs, one.ys, strict=True)]
+    below = any(x == end[0] and y > end[1] for x, y in measured)
     axes.annotate(
         curve.formula,
-        (curve.xs[-1], curve.ys[-1]),
-        xytext=(0, 4),
+        end,
+        xytext=(0, -5 if below else 4),
         textcoords="offset points",
         color="0.35",
         horizontalalignment="center",
+        verticalalignment="top" if below else "baseline",
     )
 
 

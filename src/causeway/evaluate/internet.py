@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate import ring_counts, ring_model
 from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
 from causeway.evaluate.fits import another
@@ -28,6 +29,9 @@ USUAL: Final = (0.25, 1.5)
 """Those of a broker that is told nothing."""
 WAVE: Final = 100 / 3
 """Seconds between two signs of life on a quiet link of a calm ring."""
+
+ROUND: Final = WAVE * math.ceil(MAINTAIN_EVERY / SECOND / WAVE)
+"""Seconds in which every broker of a ring that joined sees after its routing table: they began to at the same time."""
 
 FRAMES: Final = {
     "leaves": ("Leaves",),
@@ -56,7 +60,7 @@ class RingPlan(msgspec.Struct, frozen=True):
 
 QUICK: Final = RingPlan(
     rings=(
-        RingCountCase(JOINED, 256, *CALM, WAVE, 3_000),
+        RingCountCase(JOINED, 256, *CALM, ROUND, 3_000),
         RingCountCase(KNOWN, 1_024, *CALM, WAVE, 3_000),
         RingCountCase(KNOWN, 128, *USUAL, 10.0, 2_000),
         RingCountCase(TABLES, 16_384, *CALM, 0.0, 3_000),
@@ -68,7 +72,7 @@ QUICK: Final = RingPlan(
 FULL: Final = RingPlan(
     rings=(
         RingCountCase(KNOWN, 16_384, *CALM, WAVE, 10_000),
-        RingCountCase(JOINED, 1_024, *CALM, WAVE, 10_000),
+        RingCountCase(JOINED, 1_024, *CALM, ROUND, 10_000),
         *QUICK.rings[:3],
         RingCountCase(KNOWN, 256, *USUAL, 10.0, 5_000),
     ),

@@ -136,10 +136,10 @@ def evaluated(costs: Sequence[RecoveryCost], letters: Sequence[TimelineLetter], 
 
 
 # The paper's tables -------------------------------------------------------------------------------------------------
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation (0 for one value)."""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return round(statistics.fmean(values), 4), round(deviation, 4)
+def _spread(values: Sequence[float]) -> tuple[float, float | None]:
+    """Mean and standard deviation; one value has none."""
+    deviation = round(statistics.stdev(values), 4) if len(values) > 1 else None
+    return round(statistics.fmean(values), 4), deviation
 
 
 def table_1(costs: Sequence[RecoveryCost], sizes: Sequence[int] = tuple(TABLE_1)) -> list[dict[str, Any]]:

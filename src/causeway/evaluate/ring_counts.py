@@ -10,15 +10,17 @@ Owns: how a ring is built and what is counted of it. Must not know: the model, w
 from __future__ import annotations
 
 import random
+import statistics
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from causeway.core.messages import Message
 from causeway.core.overlay.tables import Tables
+from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.sim.faults import Options, stream
 from causeway.sim.rings import LATENCY, FullKnowledge, KnownRing
 from causeway.sim.routing import Overlays, gap, node_of
@@ -30,10 +32,13 @@ JOINED, KNOWN, TABLES = "joined", "known", "tables"
 WAVE: Final = 64
 """Brokers that join at once."""
 HOPS_MAX: Final = 64
+INSTANTS: Final = 10
+"""At which open links are counted while a ring is watched."""
 SETTLED: Final[Duration] = 45 * SECOND
 """What joins opened has been closed by then, and as many links are open as upkeep keeps open."""
-YOUNG: Final[Duration] = 75 * SECOND
-"""A ring that has just been joined repeats itself at its slowest pace from then on."""
+YOUNG: Final[Duration] = 5 * MAINTAIN_EVERY // 4
+"""A ring that has just been joined repeats itself at its slowest pace from then on: pauses double up to that, and are
+up to a quarter longer by chance."""
 
 
 class RingCountCase(msgspec.Struct, frozen=True):
@@ -102,29 +107,29 @@ def _joined(case: RingCountCase) -> RingCount:
     overlays = Overlays(case.seed, case.brokers, options=options)
     overlays.grow(case.brokers, WAVE, lambda joined: None)
     overlays.settle()
-    frames, sent = _watch(overlays.world, YOUNG, case.watched)
     nodes = {broker.id: node_of(broker) for broker in overlays.cluster.brokers}
+    watched = _watch(
+        overlays.world, YOUNG, case, lambda: sum(node._links.statistics().brokers_up for node in nodes.values())
+    )
     hops, wrong = _look_up(case, list(nodes), lambda at, key: nodes[at]._overlay.next_hop(key))
     return _counted(
         case,
         (hops, wrong),
         sum(node._overlay.statistics().table for node in nodes.values()),
-        sum(node._links.statistics().brokers_up for node in nodes.values()),
-        (frames, sent),
+        watched,
     )
 
 
 def _known(case: RingCountCase) -> RingCount:
     beat, silence = round(case.heartbeat * SECOND), round(case.silence * SECOND)
     ring = KnownRing(case.brokers, case.seed, heartbeat=beat, silence=silence)
-    frames, sent = _watch(ring.world, SETTLED, case.watched)
     brokers = ring.brokers.values()
+    watched = _watch(ring.world, SETTLED, case, lambda: sum(broker.links.statistics().brokers_up for broker in brokers))
     return _counted(
         case,
         _look_up(case, list(ring.brokers), ring.next_hop),
         sum(broker.overlay.statistics().table for broker in brokers),
-        sum(broker.links.statistics().brokers_up for broker in brokers),
-        (frames, sent),
+        watched,
     )
 
 
@@ -140,7 +145,7 @@ def _tables(case: RingCountCase) -> RingCount:
 
     found = _look_up(case, list(index), next_hop)
     entries = sum(len(tables.entries()) for tables in filled.values()) / len(filled)
-    return _counted(case, found, entries * case.brokers, 0, (Counter(), Counter()))
+    return _counted(case, found, entries * case.brokers, WatchedRing(0.0, Counter(), Counter()))
 
 
 def _look_up(
@@ -168,7 +173,16 @@ def _closest(places: list[BrokerId], key: Key) -> BrokerId:
     return min(ends, key=lambda broker: gap(int.from_bytes(broker, "big"), key))
 
 
-def _watch(world: World, before: Duration, watched: float) -> tuple[Counter[str], Counter[str]]:
+class WatchedRing(NamedTuple):
+    """What a ring did for a while."""
+
+    links: float
+    """Of all brokers, mean over instants."""
+    frames: Counter[str]
+    bytes: Counter[str]
+
+
+def _watch(world: World, before: Duration, case: RingCountCase, links: Callable[[], int]) -> WatchedRing:
     """Frames and bytes by type."""
     frames: Counter[str] = Counter()
     sent: Counter[str] = Counter()
@@ -180,20 +194,21 @@ def _watch(world: World, before: Duration, watched: float) -> tuple[Counter[str]
 
     world.run(world.now + before)
     world.network.meter = meter
-    world.run(world.now + round(watched * SECOND))
+    counted = []
+    for _ in range(INSTANTS):
+        world.run(world.now + round(case.watched * SECOND) // INSTANTS)
+        counted.append(links())
     world.network.meter = None
-    return frames, sent
+    return WatchedRing(statistics.fmean(counted), frames, sent)
 
 
 def _counted(
     case: RingCountCase,
     lookups: tuple[Counter[int], int],
     table: float,
-    links: float,
-    traffic: tuple[Counter[str], Counter[str]],
+    watched: WatchedRing,
 ) -> RingCount:
     hops, wrong = lookups
-    frames, sent = traffic
     return RingCount(
         case.how,
         case.brokers,
@@ -203,8 +218,8 @@ def _counted(
         dict(sorted(hops.items())),
         wrong,
         round(table / case.brokers, 4),
-        round(links / case.brokers, 4),
+        round(watched.links / case.brokers, 4),
         case.watched,
-        dict(sorted(frames.items())),
-        dict(sorted(sent.items())),
+        dict(sorted(watched.frames.items())),
+        dict(sorted(watched.bytes.items())),
     )

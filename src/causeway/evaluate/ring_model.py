@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from causeway.core.links.pulse import HALF_BEATS_BEFORE_SILENCE, LINK_IDLE
+from causeway.core.links.pulse import BEATS_BEFORE_SILENCE, LINK_IDLE
 from causeway.core.overlay.leaves import SIDE
 from causeway.core.overlay.roster import MEASURED_PER_ROW
 from causeway.core.overlay.tables import COLUMNS, DIGIT_BITS
@@ -111,7 +111,7 @@ def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float =
     maintain, exchange, idle = MAINTAIN_EVERY / SECOND, EXCHANGE_SELDOM / SECOND, LINK_IDLE / SECOND
     # Both ends look at a link once per heartbeat, at any phase: the first of them after a third of one.
     look = heartbeat / 3
-    asked_after = look + max(heartbeat / 2, silence - HALF_BEATS_BEFORE_SILENCE * heartbeat / 2)
+    asked_after = look + max(heartbeat / 2, silence - BEATS_BEFORE_SILENCE * heartbeat)
     lasts = idle + look
     leaves, elsewhere = 2 * min(SIDE, (ring.brokers - 1) // 2), ring.entries_elsewhere
     awake = min(1.0, MAINTAIN_HAILS / maintain * lasts * (1 + elsewhere / ring.brokers) / max(elsewhere, 1))

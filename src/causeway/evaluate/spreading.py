@@ -7,8 +7,12 @@ An experiment has cases and a function that measures one. A `Spread` measures al
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing.connection import wait
 
 from causeway.pipeline.spread import Case, Found, Spread
 
@@ -26,7 +30,8 @@ class Processes:
                 yield place, measure(case)
             return
         # A fresh interpreter each: what this process has imported or started is no part of an experiment.
-        with ProcessPoolExecutor(self.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, mp_context=spawn, initializer=end_with_parent) as pool:
             futures = {pool.submit(measure, case): place for place, case in enumerate(cases)}
             try:
                 for future in as_completed(futures):
@@ -34,6 +39,20 @@ class Processes:
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)  # the cases that nobody has begun are not waited for
                 raise
+
+
+def end_with_parent() -> None:
+    """In a process that measures: nobody is left behind. An interruption from the keyboard ends it at once, without a
+    word, and so does the end of the process that asked, however that came about."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "is called in processes of a pool alone"
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 def run_cases(

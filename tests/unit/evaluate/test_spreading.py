@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
 import pytest
 
 from causeway.evaluate.spreading import Processes, run_cases
@@ -22,3 +30,40 @@ def test_what_a_case_raises_is_raised(jobs: int) -> None:
 
 def test_each_result_is_told_with_its_place() -> None:
     assert sorted(Processes(2).run(abs, [-3, 2])) == [(0, 3), (1, 2)]
+
+
+def measured_for_long(seconds: float) -> float:
+    print(os.getpid(), flush=True)
+    threading.Event().wait(seconds)
+    return seconds
+
+
+ASKING = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_spreading import Processes, measured_for_long
+if __name__ == "__main__":
+    list(Processes(2).run(measured_for_long, [60.0, 60.0]))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "terminated"])
+def test_nobody_measures_for_one_who_has_ended(how: signal.Signals, tmp_path: Path) -> None:
+    script = tmp_path / "asking.py"
+    script.write_text(ASKING)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdout is not None
+        workers = [int(asking.stdout.readline()) for _ in range(2)]
+        asking.send_signal(how)
+        asking.wait(10)
+        ends = time.monotonic() + 10
+        while any(is_running(pid) for pid in workers):
+            assert time.monotonic() < ends, "they go on"
+            time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1]
+    except FileNotFoundError:
+        return False

@@ -41,7 +41,6 @@ class Channel:
         "asked",
         "clogged",
         "conn",
-        "doubted_at",
         "heard_at",
         "incarnation",
         "known_burden",
@@ -74,8 +73,6 @@ class Channel:
         self.nonce = 0
         """Of the Ping (or, 0, the Hello) sent at `timed_at` and not yet answered."""
         self.timed_at: Instant = 0
-        self.doubted_at: Instant = 0
-        """When it was first asked for a sign of life since it was last heard of."""
         self.clogged = False
         self.remote = ""
         """Of an inbound one: the address at its other end."""

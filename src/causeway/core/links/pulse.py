@@ -1,9 +1,8 @@
 """Signs of life: which connections are asked for one, and which have been silent for too long.
 
-A link that was heard of lately needs none, so that an idle one is asked when somewhat more than half the silence is
-over, by whichever end is first; who does not answer is asked again with every heartbeat. Silent is who was not heard of
-until the silence is over, and has had time to answer: who only stands still for a moment is not given up. What a broker
-has to say of itself travels with the question until it was answered, and then no more.
+A link that was heard of lately needs none, so that an idle one is asked once in half the silence, by whichever end is
+first; who does not answer is asked again with every heartbeat until the silence is over. What a broker has to say of
+itself travels with the question until it was answered, and then no more.
 
 Owns: Ping and Pong, the round trip they measure, and the end of links that nobody needs. One timer for all connections,
 because links are many.
@@ -25,9 +24,9 @@ from causeway.types import SECOND, Duration
 
 LINK_IDLE: Final[Duration] = 30 * SECOND
 """A link that carried nothing but signs of life for so long is closed, unless somebody pinned it."""
-HALF_BEATS_BEFORE_SILENCE: Final = 5
-"""So many halves of a heartbeat before a link counts as silent it is asked for the first time: an answer that is lost
-or late is not yet the end."""
+BEATS_BEFORE_SILENCE: Final = 3
+"""So many heartbeats before a link counts as silent it is asked for the first time: an answer that is lost or late is
+not yet the end."""
 NONCES: Final = 127
 """One byte on the wire; a link has one question at a time, so an answer that is late names another one."""
 CLIENT_PATIENCE: Final = 4
@@ -50,10 +49,8 @@ class Pulse:
         self._locator = locator
         self._rng = rng
         self._nonce = 0
-        self._quiet_max = max(config.heartbeat // 2, config.silence - HALF_BEATS_BEFORE_SILENCE * config.heartbeat // 2)
+        self._quiet_max = max(config.heartbeat // 2, config.silence - BEATS_BEFORE_SILENCE * config.heartbeat)
         """Who was heard of within this is not asked."""
-        self._answer_max = config.silence - self._quiet_max - config.heartbeat // 2
-        """Who is asked has at least so long to answer: we look once in a heartbeat, so some are asked later."""
 
     def sweep(self, turn: Turn) -> None:
         """Look at every connection, once per heartbeat."""
@@ -80,15 +77,14 @@ class Pulse:
         now, link = turn.now, channel.link
         assert link is not None
         pinned = link.peer.id in self._book.pins
-        quiet = now - channel.heard_at
-        if quiet > self._config.silence and channel.heard_at < channel.doubted_at <= now - self._answer_max:
+        if now - channel.heard_at > self._config.silence:
             self._book.cut(turn, channel, "silent for too long")
         elif not pinned and now - channel.used_at > LINK_IDLE:
             link.channel = None
             self._book.say_goodbye(turn, channel)
-        elif quiet >= self._quiet_max or link.round_trip is None or self._locator.has_news(channel, now):
-            if channel.doubted_at <= channel.heard_at:
-                channel.doubted_at = now
+        elif (
+            now - channel.heard_at >= self._quiet_max or link.round_trip is None or self._locator.has_news(channel, now)
+        ):
             self._ping(turn, channel, keep=pinned)
 
     def _look_at_client(self, turn: Turn, channel: Channel) -> None:

