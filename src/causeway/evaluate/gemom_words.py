@@ -153,9 +153,11 @@ def _mirrors(trials: Rows, failures: int) -> Conclusion:
     mine, whole = losses(BY_ITEM), losses(WHOLE)
     fitting = [key for key in mine if key[0] < (BROKERS - failures) / BROKERS]
     crowded = [key for key in mine if key not in fitting]
-    worse = sum(mine[key] > whole[key] for key in fitting)
+    uses = [use for use, seed in fitting if mine[use, seed] > whole[use, seed]]
+    worse = len(uses)
+    full = f" (where the others would be used to {min(uses) * BROKERS / (BROKERS - failures):.0%})" if uses else ""
     found = (
-        f"{worse} of {len(fitting)} instances lose more; the mean loss is "
+        f"{worse} of {len(fitting)} instances lose more{full}; the mean loss is "
         f"{100 * statistics.fmean(mine[key] for key in fitting):.2f} % instead of "
         f"{100 * statistics.fmean(whole[key] for key in fitting):.2f} %"
     )
