@@ -17,7 +17,7 @@ CODE   := src tests tools bench examples
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
 ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
-# All tests of the pipeline share one Spark session, which uses both cores by itself.
+# All tests of the pipeline share one Spark session.
 SPARK_TESTS    := tests/pipeline
 # With ARGS='-k ...' a part may have nothing to run (pytest's code 5); without ARGS that is an error.
 NONE_SELECTED  := $(if $(ARGS),|| [ $$? = 5 ])
@@ -43,19 +43,25 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test evaluate bench soak
+.PHONY: run test test-processes test-spark evaluate bench soak
 run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 
 # Tests start hundreds of brokers and commands. Each finds the code compiled by the first, outside the tree, also where
 # Python was told to leave no compiled code behind.
-test: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
-test: export PYTHONDONTWRITEBYTECODE :=
+test test-processes test-spark: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+test test-processes test-spark: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP) java  ## Every test
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
-	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
-	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
+	@echo "Real processes and Spark beside each other: what they print comes when each is done"
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-processes test-spark
 	$(PYTEST) $(ALONE_TESTS) $(ARGS) $(NONE_SELECTED)
+
+# Both wait more than they compute: for brokers, and for Java.
+test-processes: $(STAMP)
+	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
+test-spark: $(STAMP) java
+	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
 
 evaluate: $(STAMP)  ## The papers' experiments in small, in build/evaluation; fails if a claim that held does not hold any more
 	@$(BIN)/causeway evaluate all --quick --strict --jobs $(JOBS) --out build/evaluation $(ARGS)
