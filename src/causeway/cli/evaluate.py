@@ -43,9 +43,13 @@ def evaluate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Everything is drawn from it: the same seed gives the same numbers.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes to use. Default: one per processor.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Measure in so many processes here, without Spark. With --quick: one per processor."),
+    ] = None,
     master: Annotated[
-        str | None, typer.Option(help="Measure on the executors of this Spark cluster instead: local[2], spark://...")
+        str | None,
+        typer.Option(help="Measure on this Spark cluster: local[2], spark://... Without --quick: local[*]."),
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what an earlier run without --quick left in the folder.")
@@ -57,9 +61,10 @@ def evaluate(
 ) -> int:
     """Repeat a paper's experiment with the product's own code, and say which of its claims hold.
 
-    Writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick every
-    finished case is kept in the folder, so that the same command goes on after an interruption; what was measured with
-    other code is measured again. With --json the content of results.json is printed too.
+    Writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick cases are
+    measured on Spark, and every finished one is kept in the folder, so that the same command goes on after an
+    interruption; what was measured with other code is measured again. Who measures does not change the numbers.
+    With --json the content of results.json is printed too.
 
     Exit codes: 0 measured (whether claims hold or not), 1 with --strict a claim that we stand by did not hold, 2 a flag
     is wrong or something is not installed.
@@ -78,7 +83,7 @@ def evaluate(
         whole = out or Path("evaluation") / experiment
         folders = {experiment: whole}
     command = f"causeway evaluate {ALL}{' --quick' if quick else ''} --seed {seed}"
-    with _spread(jobs, master) as spread:
+    with _spread(jobs, master, quick=quick) as spread:
         found, written = _run(folders, Extent(quick, seed, spread), fresh=fresh, hidden=as_json)
     if experiment == ALL:
         written += write_index(found, whole, command)
@@ -91,8 +96,9 @@ def evaluate(
 
 
 @contextmanager
-def _spread(jobs: int | None, master: str | None) -> Iterator[Spread]:
-    if master is None:
+def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Spread]:
+    """Who measures. What is quickly done does not wait for Java to start."""
+    if master is None and (quick or jobs is not None):
         yield Processes(jobs or os.cpu_count() or 1)
         return
     from causeway.evaluate.executors import executors

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from causeway.cli.main import main
 from causeway.evaluate import aaa
 from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
+from causeway.evaluate.spreading import Processes
+from causeway.pipeline.spread import Spread
 
 TINY = aaa.Plan(
     seeds=2,
@@ -49,7 +53,7 @@ def test_people_see_which_claims_hold_and_where_the_files_are(
     found = Evaluation("aaa", "A title", "again", {}, (Conclusion("it grows", "it does not", False),), {}, (), "Words.")
     monkeypatch.setattr(aaa, "evaluate", lambda extent, tick: found)
     monkeypatch.chdir(tmp_path)
-    assert main(["evaluate", "aaa"]) == 0
+    assert main(["evaluate", "aaa", "--quick"]) == 0
     printed = capsys.readouterr().out
     assert "it does not" in printed
     assert "evaluation/aaa/report.md" in printed
@@ -108,6 +112,35 @@ def test_full_run_goes_on_where_it_was_and_fresh_forgets(
     assert json.loads(capsys.readouterr().out) == first
     with pytest.raises(ValueError, match="measured again"):
         main([*command, "--fresh", "--json"])
+
+
+def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
+    two: list[Extent], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str | None] = []
+
+    @contextmanager
+    def executors(master: str | None) -> Iterator[Spread]:
+        asked.append(master)
+        yield Processes(1)
+
+    monkeypatch.setattr("causeway.evaluate.executors.executors", executors)
+    command = ["evaluate", "one", "--out", str(tmp_path), "--json"]
+    for more in ([], ["--master", "local[3]"], ["--quick", "--master", "local[4]"], ["--jobs", "2"], ["--quick"]):
+        assert main([*command, *more]) == 0
+    assert asked == [None, "local[3]", "local[4]"]
+
+
+def test_who_has_no_java_is_told_how_to_measure_without(
+    two: list[Extent], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert main(["evaluate", "one", "--out", str(tmp_path), "--json"]) == 2
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["field"] == "JAVA_HOME"
+    assert "install Java 17" in error["message"]
+    assert "--jobs" in error["message"]
 
 
 def measured_already(case: CostCase) -> SeatCost:
