@@ -7,12 +7,14 @@ from typing import Any, cast
 import pytest
 
 from causeway.core.agents.bottlenecks import HELD_LONG, HELD_OVER_LOOKS
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.names import seat_name
 from causeway.sim.held import Held
 from causeway.sim.verdict import Ending
 from causeway.trace import Step, TraceRecord
-from causeway.types import SECOND, Duration, ServiceClass
+from causeway.types import SECOND, Duration, ServiceClass, key_of
 from tests.simulation.domain import NOT_BY_SEATS, Domain
+from tests.unit.core.overlay.ringworld import circle_distance
 
 
 def moved(domain: Domain, seat: str, groups: list[str]) -> bool:
@@ -74,6 +76,21 @@ def recovery(count: int) -> tuple[Duration, Duration]:
 def test_five_failures_at_once_take_hardly_longer_than_one() -> None:
     for one, five in zip(recovery(1), recovery(5), strict=True):
         assert 10 * five <= 13 * one
+
+
+def test_spares_have_everything_where_most_brokers_are_not_linked_to_each_other() -> None:
+    domain = Domain(44, 8)
+    domain._pass(LINK_IDLE + 5 * SECOND)  # links that only the joins needed have ended
+    victims = victims_apart(domain, 5)
+    had = {victim: domain.groups_of(victim) for victim in victims}
+    domain.kill(*victims)
+    domain.within(5 * SECOND, lambda: all(moved(domain, victim, had[victim]) for victim in victims))
+    domain._pass(5 * SECOND)
+    places = [(holder, key_of(seat)) for seat, holder in domain.held().items()]
+    for name, group in domain.groups().items():
+        if name not in NOT_BY_SEATS:
+            nearest = sorted(places, key=lambda place: circle_distance(place[1], key_of(name)))[:3]
+            assert sorted(group["members"]) == sorted(holder for holder, _ in nearest), name
 
 
 def test_landmark_that_fails_with_a_seated_broker_is_replaced_and_the_seat_is_filled() -> None:

@@ -257,6 +257,7 @@ class Node:
                 self._desk.on_client_gone(turn, event.conn)
             case MembershipChanged():
                 self._links.ready = self._overlay.active
+                self._overlay.on_membership_changed(turn)
                 self._groups.on_membership_changed(turn)
                 self._remember(turn)
                 if self._blank and self._overlay.founded:

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from causeway.client.subscriptions import durable_mailbox
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.evaluate.managed_domain import PATIENCE, SETTLED, ManagedDomain, Shape
 from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.held import Held
@@ -37,6 +38,9 @@ LOAD_QUEUES_PER_SEAT: Final = 2
 LOAD_LETTERS: Final = 20
 LOAD_LETTER_BYTES: Final = 500
 """What lies in the domain whose recovery is timed."""
+
+AGED: Final[Duration] = LINK_IDLE + 5 * SECOND
+"""A recovery is timed when the links have ended that only the joins needed: brokers that must find each other do so."""
 
 LOOK: Final[Duration] = 10 * MILLISECOND
 """How often a recovery is looked at: so exact are its times."""
@@ -110,6 +114,7 @@ def measure(case: RecoveryCase) -> RecoveryCost:
     if case.what == FAILURES:
         seats = sorted(domain.held())
         domain.fill([f"queue-{n}" for n in range(LOAD_QUEUES_PER_SEAT * len(seats))], LOAD_LETTERS, LOAD_LETTER_BYTES)
+        domain.pass_time(AGED)
         return _recovery(domain, case, domain.victims(case.amount))
     victims = domain.victims(1)
     if case.what == QUEUES:

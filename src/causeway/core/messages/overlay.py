@@ -14,7 +14,7 @@ from causeway.types import Peer
 class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """Travels towards the joiner's own id and gathers on the way what the joiner needs for its tables.
 
-    An active broker uses it too, to find its neighbours in a ring it was cut off from.
+    An active broker uses it too: to find its neighbours in a ring it was cut off from, and those of a seat it holds.
     """
 
     joiner: Peer
@@ -24,6 +24,8 @@ class JoinRequest(msgspec.Struct, frozen=True, array_like=True, tag=11):
     """Entries for the joiner's routing table, from every broker on the way."""
     neighbours: tuple[Peer, ...] = ()
     """The neighbourhood of the first broker asked: near to it, so (by the triangle) near to the joiner."""
+    place: bytes = b""
+    """Of the seat whose neighbours are wanted, instead of the joiner's own; then nothing is gathered."""
 
 
 class JoinReply(msgspec.Struct, frozen=True, array_like=True, tag=12):
@@ -37,6 +39,9 @@ class JoinReply(msgspec.Struct, frozen=True, array_like=True, tag=12):
     """Other brokers that are joining at this moment, nearby."""
     rows: tuple[Peer, ...]
     neighbours: tuple[Peer, ...]
+    """Of a place: those who hold seats around it."""
+    place: bytes = b""
+    """That was asked for, if not the joiner's own."""
 
 
 class JoinDenied(msgspec.Struct, frozen=True, array_like=True, tag=13):

@@ -12,14 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from causeway.core.machine import Turn
 from causeway.core.messages import JoinDenied, JoinReply, JoinRequest
 from causeway.core.overlay.contacts import Contacts
 from causeway.core.overlay.roster import ALONE, EXCHANGE, EXCHANGE_EVERY, JOIN, MAINTAIN, Phase, Roster
 from causeway.core.overlay.tables import COLUMNS
 from causeway.core.overlay.upkeep import MAINTAIN_FIRST
+from causeway.core.overlay.vicinity import Vicinities
 from causeway.limits import NEIGHBOURS_MAX, ROUTE_HOPS_MAX, ROWS_TOLD_MAX
-from causeway.types import KEY_BYTES, SECOND, BrokerId, Duration, Peer
+from causeway.types import KEY_BYTES, SECOND, BrokerId, Duration, Key, Peer
 
 ALONE_AFTER: Final[Duration] = 1 * SECOND
 """A member that restarts looks for the others for so long, then serves alone and merges later."""
@@ -34,8 +37,9 @@ JOIN_PATIENCE: Final[Duration] = 15 * SECOND
 class Entrance:
     """Our own join, and what we do for the joins of others."""
 
-    def __init__(self, roster: Roster) -> None:
+    def __init__(self, roster: Roster, vicinities: Vicinities) -> None:
         self._roster = roster
+        self._vicinities = vicinities
         self.contacts = Contacts()
         self._returning = False
         """We were a member before: if nobody answers, we serve alone."""
@@ -135,6 +139,8 @@ class Entrance:
                     self._candidates.setdefault(peer.id, peer)
         for peer in (*reply.leaves, *reply.joining):
             roster.consider(turn, peer)
+        if reply.place:
+            self._vicinities.on_reply(turn, reply)
 
     def finish(self, turn: Turn) -> None:
         """Called after every stimulus: when nobody owes us an answer, everybody around us knows us."""
@@ -171,11 +177,16 @@ class Entrance:
         roster, joiner = self._roster, request.joiner
         if joiner.id == roster.me.id or len(joiner.id) != KEY_BYTES or request.hops > ROUTE_HOPS_MAX:
             return
+        if request.place and len(request.place) != KEY_BYTES:
+            return
         if not roster.active:
             roster.links.learn(joiner)
             roster.links.send(turn, joiner.id, JoinDenied(request.attempt))
             return
         tables = roster.tables
+        if request.place:
+            self._lead_to_place(turn, request)
+            return
         row = tables.slot(joiner.id) // COLUMNS
         # The joiner shares its first `row` digits with us: these rows of ours are rows of its own table.
         mine = [entry for i in range(row if request.hops else 0, row + 1) for entry in tables.row(i)]
@@ -186,8 +197,21 @@ class Entrance:
         if hop is not None:
             roster.links.send(turn, hop, JoinRequest(joiner, request.attempt, request.hops + 1, rows, near))
             return
-        leaves = (roster.me, *(leaf for leaf in tables.leaves.members() if leaf.id != joiner.id))
+        self._answer(turn, request, rows, near)
+
+    def _lead_to_place(self, turn: Turn, request: JoinRequest) -> None:
+        """Somebody looks for those around a seat it holds: send it on to whoever is closer, or answer."""
+        key = Key(request.place)
+        hop = self._roster.tables.detour(key, request.joiner.id)
+        if hop is not None:
+            self._roster.links.send(turn, hop, msgspec.structs.replace(request, hops=request.hops + 1))
+        else:
+            self._answer(turn, request, (), self._vicinities.holders_near(key))
+
+    def _answer(self, turn: Turn, request: JoinRequest, rows: tuple[Peer, ...], near: tuple[Peer, ...]) -> None:
+        roster, joiner = self._roster, request.joiner
+        leaves = (roster.me, *(leaf for leaf in roster.tables.leaves.members() if leaf.id != joiner.id))
         joining = tuple(roster.joining.values())
-        reply = JoinReply(request.attempt, roster.links.cluster, leaves, joining, rows, near)
+        reply = JoinReply(request.attempt, roster.links.cluster, leaves, joining, rows, near, request.place)
         roster.links.learn(joiner)
         roster.links.send(turn, joiner.id, reply)

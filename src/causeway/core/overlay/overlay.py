@@ -32,9 +32,22 @@ from causeway.core.messages import (
 )
 from causeway.core.overlay.entrance import Entrance
 from causeway.core.overlay.leaves import distance, place
-from causeway.core.overlay.roster import ALONE, EXCHANGE, JOIN, LOOK, MAINTAIN, PART, SOON, Phase, RingLinks, Roster
+from causeway.core.overlay.roster import (
+    ALONE,
+    AROUND,
+    EXCHANGE,
+    JOIN,
+    LOOK,
+    MAINTAIN,
+    PART,
+    SOON,
+    Phase,
+    RingLinks,
+    Roster,
+)
 from causeway.core.overlay.tables import DIGITS
 from causeway.core.overlay.upkeep import Upkeep
+from causeway.core.overlay.vicinity import Vicinities
 from causeway.limits import CONTACTS_MAX
 from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
@@ -61,7 +74,8 @@ class Overlay:
         """Whether our join is complete; before that we answer for no key."""
         self._links = links
         self._roster = Roster(config, links, rng, alarm=alarm)
-        self._entrance = Entrance(self._roster)
+        self._vicinities = Vicinities(self._roster)
+        self._entrance = Entrance(self._roster, self._vicinities)
         self._upkeep = Upkeep(self._roster)
 
     # Questions ---------------------------------------------------------------------------------------------------
@@ -88,16 +102,15 @@ class Overlay:
         """The living brokers closest to the key, closest first: exact at the broker responsible and its copies.
 
         A broker is where its seats are: who took the seat of another one stands in its place, who has none in no place.
+        (Those around see it there because it looks for them, see `vicinity`.)
         """
         tables = self._roster.tables
         elsewhere = self._links.places()
         if not elsewhere:
             return tables.nearest(key, count, with_me=self.active)
-        found = [
-            (distance(place(peer.id), place(key)), peer)
-            for peer in tables.nearest(key, count + len(elsewhere), with_me=self.active)
-            if peer.id not in elsewhere
-        ]
+        near = {peer.id: peer for peer in tables.nearest(key, count + len(elsewhere), with_me=self.active)}
+        near.update((peer.id, peer) for peer in self._vicinities.present())
+        found = [(distance(place(peer.id), place(key)), peer) for peer in near.values() if peer.id not in elsewhere]
         for broker, seats in elsewhere.items():
             peer = self._links.me if broker == self._links.me.id else self._links.peer(broker)
             if peer is not None and seats:
@@ -193,6 +206,7 @@ class Overlay:
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
         """A link came up: somebody to ask, or somebody back."""
         roster = self._roster
+        self._vicinities.on_peer_up(turn, peer)
         if roster.phase is Phase.SEEKING:
             self._entrance.met(turn, peer)
         elif roster.phase is Phase.LEFT:
@@ -203,12 +217,17 @@ class Overlay:
         elif self.active and (peer.id in roster.missing or len(roster.tables.leaves) == 0):
             roster.hail(turn, peer)
 
+    def on_membership_changed(self, turn: Turn) -> None:
+        """Our seats may be others than before."""
+        self._vicinities.look(turn)
+
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
         """A broker failed: no route leads over it from now on."""
         if self._roster.phase is Phase.LEFT:
             self._roster.forget(turn, peer.id, failed=True)
         else:
             self._roster.remove(turn, peer, failed=True)
+            self._vicinities.on_peer_down(turn, peer)
             self._settle(turn)
 
     def next_deadline(self) -> Instant | None:
@@ -232,6 +251,8 @@ class Overlay:
                 self._upkeep.look_for_missing(turn)
             elif timer == PART:
                 self._upkeep.part(turn)
+            elif timer == AROUND:
+                self._vicinities.look_again(turn)
             else:
                 self._roster.on_probe_due(turn, BrokerId(timer[1]))
         self._settle(turn)

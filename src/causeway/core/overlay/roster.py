@@ -41,6 +41,7 @@ SOON: Final[Timer] = ("soon", b"")
 MAINTAIN: Final[Timer] = ("maintain", b"")
 LOOK: Final[Timer] = ("look", b"")
 PART: Final[Timer] = ("part", b"")
+AROUND: Final[Timer] = ("around", b"")
 
 
 class RingLinks(ports.Links, Protocol):
@@ -191,7 +192,7 @@ class Roster:
         broker = peer.id
         if broker in self.tables.leaves or broker in self.joining or broker in self._probes:
             return
-        if not self._is_credible(turn, peer):
+        if not self.is_credible(turn, peer):
             return
         if self._wanted.admits(broker):
             self._wanted.add(peer)
@@ -202,7 +203,7 @@ class Roster:
     def consider_for_table(self, turn: Turn, peer: Peer) -> None:
         """As `consider`, for the routing table and the neighbourhood only."""
         broker = peer.id
-        if broker in self.tables or not self._is_credible(turn, peer) or not self.tables.has_room_for(broker):
+        if broker in self.tables or not self.is_credible(turn, peer) or not self.tables.has_room_for(broker):
             return
         if turn.now - self._hailed.get(broker, -HAIL_AGAIN) >= HAIL_AGAIN:
             self.hail(turn, peer)
@@ -214,11 +215,12 @@ class Roster:
             self.consider_for_table(turn, peer)
             stranger = curious > 0 and peer.id not in self.tables and self.links.round_trip(peer.id) is None
             if stranger and turn.now - self._hailed.get(peer.id, -HAIL_AGAIN) >= HAIL_AGAIN:
-                if self._is_credible(turn, peer):
+                if self.is_credible(turn, peer):
                     curious -= 1
                     self.hail(turn, peer)
 
-    def _is_credible(self, turn: Turn, peer: Peer) -> bool:
+    def is_credible(self, turn: Turn, peer: Peer) -> bool:
+        """Whether somebody's word that this broker is there counts."""
         if len(peer.id) != KEY_BYTES or peer.id == self.me.id:
             return False
         failure = self._failed.get(peer.id)

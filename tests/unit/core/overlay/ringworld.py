@@ -85,6 +85,7 @@ class Broker:
                 self.overlay.on_peer_down(turn, event.peer)
             elif isinstance(event, MembershipChanged):
                 self.membership_changes += 1
+                self.overlay.on_membership_changed(turn)
 
     def _arm(self) -> None:
         due = [at for at in (self.links.next_deadline(), self.overlay.next_deadline()) if at is not None]

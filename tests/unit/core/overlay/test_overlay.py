@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from causeway.core.links.pulse import LINK_IDLE
 from causeway.core.machine import Turn
 from causeway.core.messages import Hail, JoinRequest, Leave, Leaves
 from causeway.types import MILLISECOND, SECOND, Key, key_of
@@ -474,3 +475,73 @@ def test_broker_that_cannot_be_reached_is_in_no_place() -> None:
     world.kill("broker-9")
     world.run(3 * SECOND)
     assert "broker-9" not in chosen(world, "broker-0", key_of("broker-2"), 9)
+
+
+def forty_brokers_long_ago() -> World:
+    """So many that leaf sets see less than half of them, and so old that links of their joins have ended."""
+    world = World(6)
+    world.grow(40)
+    world.run_until(world.leaf_sets_are_right, 10 * SECOND)
+    world.run(2 * LINK_IDLE)
+    return world
+
+
+def stranger(world: World, to: str) -> str:
+    """The broker at the other side of the ring, in nobody's leaf set around here."""
+    ring = sorted((broker.peer.name for broker in world.alive()), key=key_of)
+    return ring[(ring.index(to) + len(ring) // 2) % len(ring)]
+
+
+def assert_agreed(world: World, near: str, seats: dict[str, tuple[str, ...]]) -> None:
+    """Whoever should hold a key near there chooses the same brokers for it as brute force does."""
+    rng = random.Random(near)
+    for _ in range(40):
+        bits = int.from_bytes(key_of(near), "big") ^ rng.getrandbits(122)
+        key = Key(bits.to_bytes(16, "big"))
+        want = expected(world, key, 3, seats)
+        assert {tuple(chosen(world, name, key)) for name in want} == {tuple(want)}
+
+
+def test_seat_of_a_broker_far_away_is_seen_by_all_around_it() -> None:
+    world = forty_brokers_long_ago()
+    spare = stranger(world, "broker-4")
+    world.kill("broker-4")
+    world.run(3 * SECOND)
+    hold(world, **{spare.replace("-", "_"): ("broker-4",)})
+    assert chosen(world, spare, key_of("broker-4"))[0] == spare
+    assert_agreed(world, "broker-4", {spare: ("broker-4",)})
+    # Whoever comes later is found, and whoever goes is missed.
+    joined = world.add("broker-40", seeds=(("broker-0", 7000),))
+    world.run_until(world.all_active, 10 * SECOND)
+    world.kill(chosen(world, spare, key_of("broker-4"))[1])
+    world.run(10 * SECOND)
+    assert_agreed(world, "broker-4", {spare: ("broker-4",)})
+    assert_agreed(world, joined.peer.name, {spare: ("broker-4",)})
+
+
+def test_two_that_hold_seats_side_by_side_see_each_other() -> None:
+    world = forty_brokers_long_ago()
+    around = sorted(world.brokers, key=key_of)
+    first, second = around[10], around[11]
+    spares = []
+    for seat in (first, second):
+        spares.append(stranger(world, seat))
+        world.kill(seat)
+        world.run(3 * SECOND)
+        hold(world, **{spares[-1].replace("-", "_"): (seat,)})
+    world.run(6 * SECOND)
+    seats = {spares[0]: (first,), spares[1]: (second,)}
+    assert_agreed(world, first, seats)
+    assert_agreed(world, second, seats)
+
+
+def test_seat_that_is_given_back_keeps_no_links() -> None:
+    world = forty_brokers_long_ago()
+    spare = world.brokers[stranger(world, "broker-4")]
+    before = {peer.name for peer in spare.links.up()}
+    world.kill("broker-4")
+    hold(world, **{spare.peer.name.replace("-", "_"): ("broker-4",)})
+    assert len(spare.links.up()) > len(before) + 8
+    hold(world, **{spare.peer.name.replace("-", "_"): (spare.peer.name,)})
+    world.run(2 * LINK_IDLE)
+    assert len(spare.links.up()) <= len(before) + 4
