@@ -112,6 +112,8 @@ class Vicinities:
         self._meet(turn, peer)
         if displaced is not None:
             roster.links.unpin(displaced.id)
+        if roster.links.is_up(peer.id):
+            roster.changed(turn)
 
     def _meet(self, turn: Turn, peer: Peer) -> None:
         """Have a link: what we say of ourselves, our seats, is heard with the first greeting."""
@@ -122,8 +124,9 @@ class Vicinities:
             roster.hail(turn, peer)
 
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
-        """Somebody can be seen: if it is around a seat of ours, others should hold what lies there."""
-        if any(peer.id in vicinity.leaves for vicinity in self._around.values()):
+        """Somebody can be seen: around a seat of ours, or in the place of somebody else. It should hold what lies there."""
+        seen = any(peer.id in vicinity.leaves for vicinity in self._around.values())
+        if seen or peer.id in self._roster.links.places():
             self._roster.changed(turn)
 
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
