@@ -124,7 +124,7 @@ class Vicinities:
             roster.hail(turn, peer)
 
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
-        """Somebody can be seen: around a seat of ours, or in the place of somebody else. It should hold what lies there."""
+        """Somebody can be seen, around a seat of ours or in the place of another: it should hold what lies there."""
         seen = any(peer.id in vicinity.leaves for vicinity in self._around.values())
         if seen or peer.id in self._roster.links.places():
             self._roster.changed(turn)
