@@ -8,6 +8,7 @@ import pytest
 
 from causeway.core.agents.bottlenecks import HELD_LONG, HELD_OVER_LOOKS
 from causeway.core.links.pulse import LINK_IDLE
+from causeway.core.node import Node
 from causeway.names import seat_name
 from causeway.sim.held import Held
 from causeway.sim.verdict import Ending
@@ -88,6 +89,19 @@ def elsewhere(domain: Domain) -> dict[str, list[str]]:
         if name not in NOT_BY_SEATS and sorted(group["members"]) != sorted(wanted):
             found[name] = group["members"]
     return found
+
+
+def needless(domain: Domain, node: Node) -> list[str]:
+    """Brokers to which a link is kept although nothing is held with them, and they are no neighbours on the ring."""
+    fellows = [m.peer.id for group in node._groups._r.groups.values() for m in group.config.members]
+    around = [p.id for vicinity in node._overlay._vicinities._around.values() for p in vicinity.peers()]
+    leaves = [peer.id for peer in node._overlay.leaf_set()]
+    landmark = key_of(domain.landmark)
+    if node._links.me.id == landmark:
+        return []  # sees after all
+    needed = {*fellows, *around, *leaves, landmark}
+    pinned = node._links._book.pins
+    return [name for name in domain.names if key_of(name) in pinned and key_of(name) not in needed]
 
 
 def test_spares_have_everything_where_most_brokers_are_not_linked_to_each_other() -> None:
@@ -299,3 +313,7 @@ def test_groups_find_the_holders_of_seats_in_the_end_however_often_seats_moved(s
     assert verdict.code == Ending.OK, verdict.evidence
     assert sum(seat != holder for seat, holder in domain.held().items()) > 5
     domain.within(20 * SECOND, lambda: elsewhere(domain) == {})
+    domain._pass(20 * SECOND)  # until all that were lost have been found again
+    for broker in domain.cluster.living():
+        assert isinstance(broker.machine, Node)
+        assert needless(domain, broker.machine) == []

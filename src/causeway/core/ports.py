@@ -53,6 +53,9 @@ class Links(Protocol):
     def pin(self, broker: BrokerId) -> None:
         """Keep the link: its loss must be noticed even while nothing is sent."""
 
+    def unpin(self, broker: BrokerId) -> None:
+        """Take back one `pin`."""
+
     def peer(self, broker: BrokerId) -> Peer | None:
         """What is known of a broker."""
 

@@ -112,8 +112,12 @@ class Agent:
         if known is not None and (head.version, head.term) <= (known.version, known.term):
             return False
         self.directory = head
-        if head.landmark != self._links.me.id:
-            self._links.pin(head.landmark)
+        before = None if known is None else known.landmark
+        if head.landmark != before:
+            if head.landmark != self._links.me.id:
+                self._links.pin(head.landmark)
+            if before is not None and before != self._links.me.id:
+                self._links.unpin(before)
         for card in head.agents:
             if card.peer.id != self._links.me.id:
                 self._links.learn(card.peer)

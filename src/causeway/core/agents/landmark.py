@@ -103,6 +103,7 @@ class Landmark:
         detail = f"domain={self.domain!r}: another broker is its landmark now; `causeway status` names it"
         for asker in chain.from_iterable(self._askers.values()):
             self._answer(turn, asker, Code.NOT_OWNER, detail)
+        self.seating.stop()
 
     def on_committed(self, turn: Turn, ticket: int) -> None:
         """A decision is on all copies: everybody may know."""

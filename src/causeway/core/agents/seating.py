@@ -27,6 +27,7 @@ class AgentSeating:
         self._tracer = tracer
         self.failures = AgentFailures(links.me.id)
         self._trips: dict[tuple[BrokerId, BrokerId], Duration] = {}
+        self._watched: dict[BrokerId, None] = {}
 
     def start(self, roll: Roll, now: Instant) -> None:
         """Go on where the last landmark was."""
@@ -40,10 +41,21 @@ class AgentSeating:
     def watch(self, card: AgentCard) -> None:
         """Keep a link to an agent."""
         self._links.learn(card.peer)
-        self._links.pin(card.peer.id)
+        if card.peer.id not in self._watched:
+            self._watched[card.peer.id] = None
+            self._links.pin(card.peer.id)
+
+    def stop(self) -> None:
+        """Another broker is landmark, and watches."""
+        for broker in self._watched:
+            self._links.unpin(broker)
+        self._watched.clear()
 
     def forget(self, broker: BrokerId) -> None:
         """An agent no longer."""
+        if broker in self._watched:
+            del self._watched[broker]
+            self._links.unpin(broker)
         self.failures.forget(broker)
         self._trips = {way: trip for way, trip in self._trips.items() if broker not in way}
 

@@ -275,6 +275,7 @@ class Groups:
 
     def on_peer_up(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected.pop(peer.id, None)
+        self._r.release(peer.id)
         self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
             if group.member(peer.id) is not None:

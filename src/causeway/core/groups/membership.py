@@ -194,6 +194,7 @@ class Membership:
             seq = base
         meta = Meta(config, mine.token)
         owned = None
+        r.watch(None if group is None else group.config, config)
         if group is None:
             group = r.groups[key] = Group(key, meta, (config.epoch, seq))
         else:
@@ -208,9 +209,6 @@ class Membership:
         group.ballot_seen = 0
         for timer in ("attempt", "grace", "fenced", "takeover"):
             r.deadlines.cancel((timer, key))
-        for member in config.members:
-            r.links.learn(member.peer)
-            r.pin(member.peer.id)
         r.learn(key, config)
         writes += r.save(group)
         if config.owner == r.me.id:
@@ -231,11 +229,13 @@ class Membership:
         told_by_owner = peer.id == config.owner and head.base >= 0
         if not config.members or (told_by_owner and not config.incomplete):
             del r.groups[group.key]
+            r.watch(group.config, None)
             r.persist_silently(turn, r.leave(group.key, config))
             for timer in ("attempt", "grace", "fenced", "takeover", "audit", "doubt", "retry", "migrate"):
                 r.deadlines.cancel((timer, group.key))
         else:
             if config.epoch > group.config.epoch:
+                r.watch(group.config, config)
                 group.meta = Meta(config, group.meta.token)
                 group.tenure = group.attempt = None
                 r.persist_silently(turn, r.save(group))

@@ -42,8 +42,7 @@ def recover(turn: Turn, r: Registry, page: Page) -> None:
         group = Group(group_key, decode_meta(value), decode_position(rows[b"p" + group_key]))
         r.groups[group_key] = group
         r.learn(group_key, group.config)
-        for member in group.config.members:
-            r.pin(member.peer.id)
+        r.watch(None, group.config)
         if group.config.owner == r.me.id:
             # What we held in memory is gone: only a new epoch makes us owner again.
             r.deadlines.set(("takeover", group_key), turn.now)

@@ -64,6 +64,8 @@ class Registry:
         self.leaving = False
         self.heirs: list[Peer] = []
         """When leaving: our neighbours on the ring at that moment, who take our groups."""
+        self._fellows: dict[BrokerId, int] = {}
+        """Brokers by how many groups they hold with us."""
         self._pinned: dict[BrokerId, None] = {}
         self.copied: TraceCopies | None = None
         """Whoever knows what rows mean says what the trace should have of those that are on our storage."""
@@ -88,11 +90,30 @@ class Registry:
                 self.learned.popitem(last=False)
         return later
 
-    def pin(self, broker: BrokerId) -> None:
-        """Keep the link to a fellow member: its loss must be noticed."""
-        if broker != self.me.id and broker not in self._pinned:
-            self._pinned[broker] = None
-            self.links.pin(broker)
+    def watch(self, before: Config | None, after: Config | None) -> None:
+        """A group has another configuration, or its first or last: keep links to those who hold it with us.
+
+        Their loss must be noticed. Whoever is lost stays looked for, since it may be wanted again, until it is back.
+        """
+        for member in after.members if after is not None else ():
+            if member.peer.id != self.me.id:
+                self.links.learn(member.peer)
+                self._fellows[member.peer.id] = self._fellows.get(member.peer.id, 0) + 1
+                if member.peer.id not in self._pinned:
+                    self._pinned[member.peer.id] = None
+                    self.links.pin(member.peer.id)
+        for member in before.members if before is not None else ():
+            if member.peer.id != self.me.id:
+                self._fellows[member.peer.id] -= 1
+                self.release(member.peer.id)
+
+    def release(self, broker: BrokerId) -> None:
+        """Let go of a link if nothing is held together with that broker any more, and it lives."""
+        if not self._fellows.get(broker) and broker not in self.suspected:
+            self._fellows.pop(broker, None)
+            if broker in self._pinned:
+                del self._pinned[broker]
+                self.links.unpin(broker)
 
     def config_of(self, key: Key) -> Config | None:
         """The latest configuration known, from our own membership or from hearsay."""

@@ -57,9 +57,6 @@ class RingLinks(ports.Links, Protocol):
     def is_member(self, broker: BrokerId) -> bool:
         """Whether a broker we are connected to said that it belongs to a cluster."""
 
-    def unpin(self, broker: BrokerId) -> None:
-        """Take back one `pin`."""
-
     def places(self) -> dict[BrokerId, tuple[str, ...]]:
         """Brokers that hold other seats than their own, or none, with the seats."""
 

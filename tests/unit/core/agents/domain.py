@@ -42,6 +42,9 @@ class DomainLinks(FakeLinks):
     def pin(self, broker: BrokerId) -> None:
         self.pinned.append(broker)
 
+    def unpin(self, broker: BrokerId) -> None:
+        self.pinned.remove(broker)
+
     def round_trip(self, broker: BrokerId) -> Duration | None:
         return self.trips.get(broker)
 

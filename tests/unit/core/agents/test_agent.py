@@ -127,8 +127,11 @@ def test_landmark_is_kept_linked_and_agents_are_remembered_but_not_ourselves() -
     there = office("b3")
     assert there.links.pinned == [id_of("b2")]
     assert [peer.name for peer in there.links.learned] == ["b2", "b3"]
-    there.learn(card_of("b1"), version=9, landmark="b1")
-    assert there.links.pinned == [id_of("b2")]
+    there.learn(card_of("b1"), version=9, landmark="b4")
+    there.learn(card_of("b1"), version=10, landmark="b4")
+    assert there.links.pinned == [id_of("b4")], "once, and the last one no longer"
+    there.learn(card_of("b1"), version=11, landmark="b1")
+    assert there.links.pinned == []
 
 
 def test_seats_are_those_of_the_directory_and_unknown_before_it_lists_us() -> None:

@@ -619,6 +619,7 @@ def test_who_proposed_a_policy_hears_that_another_broker_is_landmark_before_it_w
     assert isinstance(answer, PolicyTaken)
     assert (answer.token, answer.domain, answer.version, answer.code) == (3, "d", 0, Code.NOT_OWNER)
     assert "causeway status" in answer.detail
+    assert hill.links.pinned == [], "another one sees after the agents"
 
 
 def test_proposed_policy_is_kept_until_the_load_has_changed() -> None:

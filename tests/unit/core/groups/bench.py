@@ -102,6 +102,9 @@ class FakeLinks:
     def pin(self, broker: BrokerId) -> None:
         self.pinned.append(broker)
 
+    def unpin(self, broker: BrokerId) -> None:
+        self.pinned.remove(broker)
+
     def peer(self, broker: BrokerId) -> Peer | None:
         return self.known.get(broker)
 

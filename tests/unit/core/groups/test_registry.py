@@ -78,11 +78,38 @@ def test_storage_answers_to_its_own_id_unless_a_membership_was_lost() -> None:
     assert (r.token_for(KEY), r.token_for(ROOT)) == (A.store, 999)
 
 
+def pinned(r: Registry) -> list[str]:
+    assert isinstance(r.links, FakeLinks)
+    return [names([r.links.known[broker]])[0] for broker in r.links.pinned]
+
+
 def test_fellow_member_is_pinned_once_and_we_are_not() -> None:
     r = registry()
-    for broker in (A, B, B):
-        r.pin(broker.id)
-    assert r.links.pinned == [B.id]  # type: ignore[attr-defined]
+    r.watch(None, config(A, B))
+    r.watch(None, config(A, B, C))
+    assert pinned(r) == ["b", "c"]
+
+
+def test_link_is_let_go_with_the_last_group_held_together() -> None:
+    r = registry()
+    r.watch(None, config(A, B))
+    r.watch(None, config(A, B, C))
+    r.watch(config(A, B, C), config(A, D, C, epoch=8))
+    assert pinned(r) == ["b", "c", "d"]
+    r.watch(config(A, B), None)
+    assert pinned(r) == ["c", "d"]
+
+
+def test_lost_broker_is_looked_for_until_it_is_back_though_nothing_is_held_with_it() -> None:
+    r = registry()
+    r.watch(None, config(A, B, C))
+    r.suspected[B.id] = None
+    r.watch(config(A, B, C), config(A, C, D, epoch=8))
+    assert pinned(r) == ["b", "c", "d"]
+    del r.suspected[B.id]
+    for broker in (B, C):
+        r.release(broker.id)
+    assert pinned(r) == ["c", "d"]
 
 
 # Whom the ring wants ---------------------------------------------------------------------------------------------

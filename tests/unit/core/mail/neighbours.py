@@ -188,6 +188,8 @@ class FakeLinks:
 
     def pin(self, broker: BrokerId) -> None: ...
 
+    def unpin(self, broker: BrokerId) -> None: ...
+
     def peer(self, broker: BrokerId) -> Peer | None:
         return next((peer for peer in (ME, OTHER, THIRD) if peer.id == broker), None)
 
