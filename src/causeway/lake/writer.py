@@ -6,6 +6,7 @@ written is given up: its rows are missing in the sequence, and the next segment 
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -103,12 +104,9 @@ class LakeWriter:
         self.missing += count
 
     def _take(self, records: Sequence[TraceRecord]) -> None:
-        days = [record.at // DAY for record in records]
-        if days[0] != days[-1] or min(days) != max(days):
-            for day in dict.fromkeys(days):
-                self._add([record for record, its in zip(records, days, strict=True) if its == day], day)
-        else:
-            self._add(records, days[0])
+        # A clock may be set back over midnight: runs of a day keep the order in which records came.
+        for day, run in itertools.groupby(records, lambda record: record.at // DAY):
+            self._add(list(run), day)
 
     def _add(self, records: Sequence[TraceRecord], day: int) -> None:
         try:
