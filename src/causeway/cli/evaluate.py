@@ -75,6 +75,8 @@ def evaluate(
         raise ConfigError("jobs", jobs, "must be at least 1")
     if jobs is not None and master is not None:
         raise ConfigError("jobs", jobs, "counts processes of this machine; with --master the cluster decides")
+    if quick and fresh:
+        raise ConfigError("fresh", fresh, "forgets the cases of a run without --quick; leave one of them out")
     check_drawing()
     if experiment == ALL:
         whole = out or Path("evaluation")
@@ -115,18 +117,17 @@ def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool)
     with Progress(*columns, console=notices(), transient=True, disable=hidden) as bar:
         tasks = {name: bar.add_task(name, total=None, start=False) for name in folders}
         for name, folder in folders.items():
-            keeping = Keeping(extent.spread, folder / KEPT)
-            if fresh:
+            keeping = None if extent.quick else Keeping(extent.spread, folder / KEPT)
+            if keeping is not None and fresh:
                 keeping.forget()
             bar.start_task(tasks[name])
 
             def tick(done: int, total: int, name: str = name) -> None:
                 bar.update(tasks[name], completed=done, total=total)
 
-            usual = extent if extent.quick else extent._replace(spread=keeping)
-            found.append(run_experiment(name, usual, tick))
+            found.append(run_experiment(name, extent._replace(spread=keeping or extent.spread), tick))
             written += write(found[-1], folder)
-            if keeping.skipped:
+            if keeping is not None and keeping.skipped:
                 notices().print(f"{name}: {keeping.skipped} cases were measured by an earlier run (see --fresh)")
     if not has_parquet():
         notices().print("tables are written as CSV only; for Parquet: pip install 'causeway[pipeline]'")

@@ -114,6 +114,16 @@ def test_full_run_goes_on_where_it_was_and_fresh_forgets(
         main([*command, "--fresh", "--json"])
 
 
+def test_quick_run_leaves_the_cases_of_a_full_one(two: list[Extent], tmp_path: Path) -> None:
+    kept = tmp_path / "cases" / "0.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    assert main(["evaluate", "one", "--quick", "--fresh", "--out", str(tmp_path), "--json"]) == 2
+    assert two == []
+    assert main(["evaluate", "one", "--quick", "--out", str(tmp_path), "--json"]) == 0
+    assert kept.exists()
+
+
 def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
     two: list[Extent], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -157,8 +167,9 @@ measured_already.__module__, measured_already.__qualname__ = measure.__module__,
         (["msmq"], "experiment"),
         (["aaa", "--jobs", "0"], "jobs"),
         (["aaa", "--jobs", "2", "--master", "local[2]"], "jobs"),
+        (["aaa", "--quick", "--fresh"], "fresh"),
     ],
-    ids=["experiment", "jobs", "master"],
+    ids=["experiment", "jobs", "master", "fresh"],
 )
 def test_wrong_argument_is_named(arguments: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *arguments, "--json"]) == 2
