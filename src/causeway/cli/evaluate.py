@@ -17,10 +17,9 @@ from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
-from causeway.evaluate.spreading import Processes
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
-from causeway.pipeline.spread import Keeping, Spread
+from causeway.spread import Keeping, Processes, Spread
 
 KEPT = "cases"
 """The folder of finished cases, beside the report."""
@@ -84,9 +83,10 @@ def evaluate(
     else:
         whole = out or Path("evaluation") / experiment
         folders = {experiment: whole}
-    command = f"causeway evaluate {ALL}{' --quick' if quick else ''} --seed {seed}"
     with _spread(jobs, master, quick=quick) as spread:
-        found, written = _run(folders, Extent(quick, seed, spread), fresh=fresh, hidden=as_json)
+        extent = Extent(quick, seed, spread)
+        found, written = _run(folders, extent, fresh=fresh, hidden=as_json)
+    command = extent.command(ALL)
     if experiment == ALL:
         written += write_index(found, whole, command)
     if as_json:
@@ -103,7 +103,7 @@ def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Sp
     if master is None and (quick or jobs is not None):
         yield Processes(jobs or os.cpu_count() or 1)
         return
-    from causeway.evaluate.executors import executors
+    from causeway.pipeline.executors import executors
 
     with executors(master) as spread:
         yield spread

@@ -14,8 +14,7 @@ from causeway.cli.main import main
 from causeway.evaluate import aaa
 from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
-from causeway.evaluate.spreading import Processes
-from causeway.pipeline.spread import Spread
+from causeway.spread import Processes, Spread
 
 TINY = aaa.Plan(
     seeds=2,
@@ -134,7 +133,7 @@ def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
         asked.append(master)
         yield Processes(1)
 
-    monkeypatch.setattr("causeway.evaluate.executors.executors", executors)
+    monkeypatch.setattr("causeway.pipeline.executors.executors", executors)
     command = ["evaluate", "one", "--out", str(tmp_path), "--json"]
     for more in ([], ["--master", "local[3]"], ["--quick", "--master", "local[4]"], ["--jobs", "2"], ["--quick"]):
         assert main([*command, *more]) == 0
