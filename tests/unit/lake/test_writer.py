@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from causeway.lake.days import DAY
 from causeway.lake.schema import KINDS
 from causeway.lake.segments import WriterName
-from causeway.lake.writer import DAY, LakeWriter
+from causeway.lake.writer import LakeWriter
 from causeway.trace import Step, TraceRecord
 from causeway.types import SECOND
 from tests.unit.lake.lakes import rows_of, some_record, steps_of
