@@ -42,7 +42,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         raise ConfigError("set traffic", which, f"must be one of: {', '.join(TRAFFIC)}")
     size_max = count_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX)
     tick("reading", 0, 100)
-    received = received_of(read_lake(spark, request.lake, "events"))
+    received = received_of(read_lake(spark, request.lake, "events", checked=request.checked))
     seconds = seconds_recorded(received)
     table = write_table(pairs_of(received), request.out, "pairs")
     pairs = of_traffic(spark.read.parquet(f"{request.out}/{table}"), which)

@@ -30,7 +30,7 @@ Keep = Callable[["DataFrame", int], None]
 def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce) -> DataFrame:
     """Parts of all rows of one kind that the lake has, or of those that this stream has seen until now."""
     if not request.stream:
-        return reduce(read_lake(spark, request.lake, kind))
+        return reduce(read_lake(spark, request.lake, kind, checked=request.checked))
     parts = parts_folder(request, kind)
 
     def keep(batch: DataFrame, number: int) -> None:
@@ -46,7 +46,7 @@ def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep
     folder = Path(request.checkpoint, kind)
     _check_owner(folder, request, kind, about)
     query = (
-        read_lake(spark, request.lake, kind, stream=True)
+        read_lake(spark, request.lake, kind, stream=True, checked=request.checked)
         .writeStream.foreachBatch(keep)
         .option("checkpointLocation", str(folder / "spark"))
         .trigger(availableNow=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MASTER_USUAL: Final = "local[*]"
 
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
-"""Before the session could say so itself, Java has printed half a page; and a level that the session sets is printed."""
+"""Before the session could say so itself, Java has printed half a page; and what the session sets is printed too."""
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
