@@ -57,7 +57,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
     step()
-    cells = of_domain(gather(spark, request, "telemetry", cells_of), request.options.get("domain", ""))
+    cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
     grid = make_grid(days_seen(cells), interval, period)
     on_grid = with_windows(cells, grid)
     step()
@@ -101,6 +101,11 @@ def cells_of(telemetry: DataFrame) -> DataFrame:
     placed = ~F.col("item").isin("", SEATS)  # what goes in causal order is bound to seats: no item is to be placed
     of_topics = with_checked_rows(telemetry, rules).where(placed & (F.col("messages_in") > 0))
     return of_topics.select("domain", "writer", "item", "name", "second", F.col("messages_in").alias("messages"))
+
+
+def added_cells(cells: DataFrame) -> DataFrame:
+    """Rows of one cell as one."""
+    return cells.groupBy("domain", "writer", "item", "name", "second").agg(F.sum("messages").alias("messages"))
 
 
 def of_domain(cells: DataFrame, domain: str) -> DataFrame:
