@@ -26,6 +26,8 @@ from causeway.names import check_name, check_seat
 from causeway.probes.needs import DEFAULT_PROBES, read_needs
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
+LAKE_EVERY: Final[Duration] = 5 * SECOND
+"""Of every writer of the lake that is not told otherwise, brokers and applications."""
 TIMING_MAX: Final[Duration] = 3600 * SECOND
 """Of any time a broker waits for others: longer is a mistake in the unit."""
 
@@ -101,7 +103,7 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of the trace lake: what happens to every batch is written there, for the data pipeline (docs/lake.md)."""
     lake_bytes_max: int = LAKE_BYTES_MAX
     """What the segments of one broker may take on disk; beyond it the oldest are deleted."""
-    lake_every: Duration = 5 * SECOND
+    lake_every: Duration = LAKE_EVERY
     """How often a segment is finished, if anything has happened: so late the lake knows what is going on."""
 
     def check(self) -> BrokerConfig:

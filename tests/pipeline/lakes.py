@@ -116,3 +116,12 @@ def run(
 def table(path: Path) -> list[dict[str, Any]]:
     """What a job has written, without asking Spark."""
     return list(pq.read_table(path).to_pylist())
+
+
+def rounded(value: Any) -> Any:
+    """The same but for the last digits of fractions: sums of parts are added up in the order in which they come."""
+    if isinstance(value, float):
+        return float(f"{value:.12g}")
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    return [rounded(one) for one in value] if isinstance(value, list) else value

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.cli.main import main
+from causeway.pipeline import quality
 from tests.pipeline.lakes import NOON, telemetry, write_lake
 
 
@@ -32,6 +33,21 @@ def test_rates_feed_a_placement(spark: SparkSession, tmp_path: Path, capsys: pyt
     plan = json.loads(capsys.readouterr().out)
     assert {item["name"]: item["rate"] for item in plan["items"]}.keys() == {"i0", "i1", "i2", "i3"}
     assert {broker["name"]: broker["capacity"] for broker in plan["brokers"]} == {"b0": 50.0, "b1": 50.0}
+
+
+def test_segments_are_looked_at_once(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    segments = write_lake(
+        tmp_path / "lake", "telemetry", [telemetry("a", NOON + second, 3, item="i") for second in range(9)]
+    )
+    looked: list[Path] = []
+
+    def whole(segment: Path) -> bool:
+        looked.append(segment)
+        return True
+
+    monkeypatch.setattr(quality, "is_whole", whole)
+    assert main(["pipeline", "rates", "--lake", str(tmp_path / "lake"), "--out", str(tmp_path), "--json"]) == 0
+    assert looked == segments
 
 
 def test_people_see_what_was_found(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from causeway.evaluate import aaa, gemom
 from causeway.evaluate.evaluation import Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST
-from causeway.pipeline.spread import Executors, Keeping
+from causeway.pipeline.executors import Executors
+from causeway.spread import Keeping
 
 SEATS = aaa.Plan(
     seeds=1,

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from causeway.pipeline.frame import JobResult
 from tests.pipeline.audit_traces import random_rows
 from tests.pipeline.job_driver import STREAMS
-from tests.pipeline.lakes import NOON, latency, run, table, telemetry, write_lake
+from tests.pipeline.lakes import NOON, latency, rounded, run, table, telemetry, write_lake
 
 PATIENCE = 100.0
 PARTS = 2
@@ -59,15 +59,6 @@ def stripped(found: JobResult) -> Any:
     """What it says but how long it took, and which of its findings it shows."""
     apart = {"runs", "seconds_taken", "examples"}
     return rounded({name: value for name, value in found.summary.items() if name not in apart})
-
-
-def rounded(value: Any) -> Any:
-    """The same but for the last digits of fractions: sums of parts are added up in the order in which they come."""
-    if isinstance(value, float):
-        return float(f"{value:.12g}")
-    if isinstance(value, dict):
-        return {name: rounded(one) for name, one in value.items()}
-    return [rounded(one) for one in value] if isinstance(value, list) else value
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.errors import ConfigError
+from causeway.pipeline.executors import Executors
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
-from causeway.pipeline.spread import Executors
 from causeway.sim.faults import options_calm
 from causeway.sim.soak import run_bounded
 

@@ -17,10 +17,9 @@ from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
-from causeway.evaluate.spreading import Processes
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
-from causeway.pipeline.spread import Keeping, Spread
+from causeway.spread import Keeping, Processes, Spread
 
 KEPT = "cases"
 """The folder of finished cases, beside the report."""
@@ -75,6 +74,8 @@ def evaluate(
         raise ConfigError("jobs", jobs, "must be at least 1")
     if jobs is not None and master is not None:
         raise ConfigError("jobs", jobs, "counts processes of this machine; with --master the cluster decides")
+    if quick and fresh:
+        raise ConfigError("fresh", fresh, "forgets the cases of a run without --quick; leave one of them out")
     check_drawing()
     if experiment == ALL:
         whole = out or Path("evaluation")
@@ -82,9 +83,10 @@ def evaluate(
     else:
         whole = out or Path("evaluation") / experiment
         folders = {experiment: whole}
-    command = f"causeway evaluate {ALL}{' --quick' if quick else ''} --seed {seed}"
     with _spread(jobs, master, quick=quick) as spread:
-        found, written = _run(folders, Extent(quick, seed, spread), fresh=fresh, hidden=as_json)
+        extent = Extent(quick, seed, spread)
+        found, written = _run(folders, extent, fresh=fresh, hidden=as_json)
+    command = extent.command(ALL)
     if experiment == ALL:
         written += write_index(found, whole, command)
     if as_json:
@@ -101,7 +103,7 @@ def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Sp
     if master is None and (quick or jobs is not None):
         yield Processes(jobs or os.cpu_count() or 1)
         return
-    from causeway.evaluate.executors import executors
+    from causeway.pipeline.executors import executors
 
     with executors(master) as spread:
         yield spread
@@ -115,18 +117,17 @@ def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool)
     with Progress(*columns, console=notices(), transient=True, disable=hidden) as bar:
         tasks = {name: bar.add_task(name, total=None, start=False) for name in folders}
         for name, folder in folders.items():
-            keeping = Keeping(extent.spread, folder / KEPT)
-            if fresh:
+            keeping = None if extent.quick else Keeping(extent.spread, folder / KEPT)
+            if keeping is not None and fresh:
                 keeping.forget()
             bar.start_task(tasks[name])
 
             def tick(done: int, total: int, name: str = name) -> None:
                 bar.update(tasks[name], completed=done, total=total)
 
-            usual = extent if extent.quick else extent._replace(spread=keeping)
-            found.append(run_experiment(name, usual, tick))
+            found.append(run_experiment(name, extent._replace(spread=keeping or extent.spread), tick))
             written += write(found[-1], folder)
-            if keeping.skipped:
+            if keeping is not None and keeping.skipped:
                 notices().print(f"{name}: {keeping.skipped} cases were measured by an earlier run (see --fresh)")
     if not has_parquet():
         notices().print("tables are written as CSV only; for Parquet: pip install 'causeway[pipeline]'")

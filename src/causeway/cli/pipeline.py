@@ -19,7 +19,7 @@ from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_js
 from causeway.errors import ConfigError
 from causeway.evaluate.drawing import check_drawing, draw
 from causeway.pipeline.faults import spark_errors
-from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_request, run_job, write_result
+from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
 from causeway.pipeline.progress import task_counts
 from causeway.pipeline.session import MASTER_USUAL, session_for
 
@@ -66,6 +66,7 @@ def pipeline(
     request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
     check_request(job, request)
     check_drawing()
+    request = check_lake(job, request)
     with (
         spark_errors(),
         session_for(job, master=master, driver_memory=driver_memory) as session,

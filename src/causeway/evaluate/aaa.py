@@ -28,7 +28,7 @@ from causeway.evaluate.seat_costs import (
     measure,
     warm_up_for,
 )
-from causeway.evaluate.spreading import run_cases
+from causeway.spread import run_cases
 
 TITLE: Final = "What causal order costs: AAA, section 6"
 METRICS: Final = ("cells", "operations", "stamp_bytes", "row_bytes", "hops")
@@ -106,14 +106,7 @@ def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, tot
     """Measure everything and compare it with the paper; `tick` hears how much of the work is done."""
     plan = QUICK if extent.quick else FULL
     cases = plan_cases(plan, extent.seed)
-    total, done = round(sum(case.weight for case in cases)), 0.0
-
-    def advance(case: CostCase) -> None:
-        nonlocal done
-        done += case.weight
-        tick(round(done), total)
-
-    measured = run_cases(measure, cases, extent.spread, advance)
+    measured = run_cases(measure, cases, extent.spread, tick)
     order = list(LABELS)
     measured.sort(key=lambda cost: (cost.traffic, order.index(cost.layout), cost.seats, cost.seed))
     return evaluated(measured, extent)
@@ -122,11 +115,10 @@ def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, tot
 def evaluated(measured: Sequence[SeatCost], extent: Extent) -> Evaluation:
     """What measurements say."""
     means, fits = means_of(measured), fits_of(measured)
-    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "aaa",
         TITLE,
-        f"causeway evaluate aaa{quick} --seed {extent.seed}",
+        extent.command("aaa"),
         {
             "seed": extent.seed,
             "quick": extent.quick,

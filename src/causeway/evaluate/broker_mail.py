@@ -40,6 +40,7 @@ from causeway.sim.clock import Clock
 from causeway.sim.faults import stream
 from causeway.sim.letters import Letter
 from causeway.sim.routing import Overlays, node_of
+from causeway.sim.traffic import FrameCounts
 from causeway.sim.world import Process
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Key, ServiceClass, key_of
 
@@ -171,8 +172,7 @@ class BrokerMail:
             for _, receiver in self.pairs:
                 self.applications[receiver].close()
             self.pass_time(SETTLED)
-        counted = Counted()
-        self.world.network.meter = counted
+        self.world.network.meter = counted = FrameCounts(_counted)
         letters = [letter for pair in self.pairs for letter in self._send(kind, *pair)]
         self.pass_time(SETTLED)
         if not kind.online:
@@ -181,7 +181,7 @@ class BrokerMail:
                 self.applications[receiver].read(receiver, CREDIT)
             self.pass_time(2 * SETTLED)
         self.world.network.meter = None
-        return LetterCosts(self.times, letters, counted.frames, counted.bytes)
+        return LetterCosts(self.times, letters, counted.frames.total(), counted.bytes.total())
 
     def _send(self, kind: MailKind, sender: str, receiver: str) -> Iterable[Letter]:
         options: dict[str, Any] = {"reliable": kind.reliable}
@@ -211,15 +211,6 @@ def _tell_nobody(turn: Turn, sender: BrokerId, key: Key) -> None:
     """In place of `MailCourier.teach`."""
 
 
-class Counted:
-    """Frames on account of messages; set as the network's meter."""
-
-    def __init__(self) -> None:
-        self.frames = 0
-        self.bytes = 0
-
-    def __call__(self, sender: Process, receiver: Process, head: Message, size: int) -> None:
-        """A frame is put on a line."""
-        if isinstance(head.head if isinstance(head, Routed) else head, COUNTED):
-            self.frames += 1
-            self.bytes += size
+def _counted(head: Message) -> str | None:
+    """Frames on account of messages are of one sort; others do not count."""
+    return "mail" if isinstance(head.head if isinstance(head, Routed) else head, COUNTED) else None

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from causeway.evaluate.spreading import Processes
 from causeway.figures import Curve, Figure
-from causeway.pipeline.spread import Spread
+from causeway.spread import Processes, Spread
 
 __all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 
@@ -22,6 +21,10 @@ class Extent(NamedTuple):
     quick: bool = False
     seed: int = 0
     spread: Spread = Processes(1)
+
+    def command(self, name: str) -> str:
+        """What runs this experiment again with the same numbers."""
+        return f"causeway evaluate {name}{' --quick' if self.quick else ''} --seed {self.seed}"
 
 
 class Conclusion(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ from causeway.evaluate.placement_trials import (
     Trials,
     measure,
 )
-from causeway.evaluate.spreading import run_cases
+from causeway.spread import run_cases
 
 TITLE: Final = "What placement by risk gains: GEMOM, section IV"
 
@@ -78,14 +78,7 @@ def measure_either(case: Case) -> Found:
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Compute everything and put it beside the paper; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    total, done = round(10 * sum(case.weight for case in cases)), 0.0
-
-    def advance(case: Case) -> None:
-        nonlocal done
-        done += 10 * case.weight
-        tick(round(done), total)
-
-    found = run_cases(measure_either, cases, extent.spread, advance)
+    found = run_cases(measure_either, cases, extent.spread, tick)
     trials = [one for one in found if isinstance(one, Trials)]
     placed = [trial for one in trials for trial in one.placements]
     failed = [trial for one in trials for trial in one.failures]
@@ -106,11 +99,10 @@ def evaluated(
         "placement_trials": [msgspec.structs.asdict(trial) for trial in placed],
         "failure_trials": [msgspec.structs.asdict(trial) for trial in failed],
     }
-    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "gemom",
         TITLE,
-        f"causeway evaluate gemom{quick} --seed {extent.seed}",
+        extent.command("gemom"),
         {
             "seed": extent.seed,
             "quick": extent.quick,

@@ -18,7 +18,7 @@ from causeway.evaluate.fits import another
 from causeway.evaluate.internet_words import TOLERANCES, conclusions, text
 from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCount, RingCountCase
 from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, upkeep_of
-from causeway.evaluate.spreading import run_cases
+from causeway.spread import run_cases
 from causeway.types import SECOND
 
 TITLE: Final = "Rings of a million brokers: hops, tables and upkeep"
@@ -107,15 +107,7 @@ def measure_either(case: Case) -> Found:
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Build, model and compare everything; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    weights = [case.weight if isinstance(case, RingCountCase) else 2.0 for case in cases]
-    done = 0.0
-
-    def advance(case: Case) -> None:
-        nonlocal done
-        done += weights[cases.index(case)]
-        tick(round(done), round(sum(weights)))
-
-    found = run_cases(measure_either, cases, extent.spread, advance)
+    found = run_cases(measure_either, cases, extent.spread, tick)
     counts = [one for one in found if isinstance(one, RingCount)]
     models = [one for one in found if isinstance(one, ModelledRing)]
     return evaluated(counts, models, extent)
@@ -142,11 +134,10 @@ def evaluated(counts: Sequence[RingCount], models: Sequence[ModelledRing], exten
             for hops, lookups in found.items()
         ],
     }
-    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "internet",
         TITLE,
-        f"causeway evaluate internet{quick} --seed {extent.seed}",
+        extent.command("internet"),
         {"seed": extent.seed, "quick": extent.quick, "calm": CALM, "usual": USUAL, "sizes_of": joined.brokers},
         conclusions(tables),
         tables,

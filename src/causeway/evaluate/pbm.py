@@ -39,8 +39,8 @@ from causeway.evaluate.pbm_tables import (
     twin_rows,
 )
 from causeway.evaluate.pbm_words import conclusions, text
-from causeway.evaluate.spreading import run_cases
 from causeway.evaluate.transactional_streams import StreamCase, StreamCost, measure_streams
+from causeway.spread import run_cases
 from causeway.types import SECOND
 
 TITLE: Final = "Messages over a ring of brokers and over MSMQ: PBM, section 4"
@@ -142,14 +142,7 @@ def measure(case: Case) -> tuple[Cost, ...]:
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Measure everything and compare it with the paper; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    total, done = round(100 * sum(case.weight for case in cases)), 0.0
-
-    def advance(case: Case) -> None:
-        nonlocal done
-        done += 100 * case.weight
-        tick(round(done), total)
-
-    found = run_cases(measure, cases, extent.spread, advance)
+    found = run_cases(measure, cases, extent.spread, tick)
     return evaluated([cost for costs in found for cost in costs], extent)
 
 
@@ -172,11 +165,10 @@ def evaluated(costs: Iterable[Cost], extent: Extent) -> Evaluation:
         "sizes": crossings_by_size(means),
         "measurements": [per_seed(cost) for cost in mail if is_shown(cost)],
     }
-    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "pbm",
         TITLE,
-        f"causeway evaluate pbm{quick} --seed {extent.seed}",
+        extent.command("pbm"),
         {
             "seed": extent.seed,
             "quick": extent.quick,

@@ -27,7 +27,7 @@ from causeway.evaluate.recovery_costs import (
     measure,
     measure_timeline,
 )
-from causeway.evaluate.spreading import run_cases
+from causeway.spread import run_cases
 
 TITLE: Final = "What monitoring and recovery cost: OIGY/QpidR, section 5"
 KB: Final = 1000
@@ -96,15 +96,7 @@ def measure_either(case: Case) -> Found:
 def evaluate(extent: Extent, tick: Callable[[int, int], None] = lambda done, total: None) -> Evaluation:
     """Measure everything and put it beside the paper; `tick` hears how much of the work is done."""
     cases = plan_cases(QUICK if extent.quick else FULL, extent.seed)
-    weights = [case.weight if isinstance(case, RecoveryCase) else SMALL.brokers for case in cases]
-    total, done = round(sum(weights)), 0.0
-
-    def advance(case: Case) -> None:
-        nonlocal done
-        done += weights[cases.index(case)]
-        tick(round(done), total)
-
-    found = run_cases(measure_either, cases, extent.spread, advance)
+    found = run_cases(measure_either, cases, extent.spread, tick)
     costs = [one for one in found if isinstance(one, RecoveryCost)]
     costs.sort(key=lambda cost: (cost.what, cost.silent, cost.brokers, cost.amount, cost.seed))
     letters = [letter for one in found if isinstance(one, list) for letter in one]
@@ -122,11 +114,10 @@ def evaluated(costs: Sequence[RecoveryCost], letters: Sequence[TimelineLetter], 
         "timeline": [msgspec.structs.asdict(letter) for letter in letters],
         "measurements": [msgspec.structs.asdict(cost) for cost in costs],
     }
-    quick = " --quick" if extent.quick else ""
     return Evaluation(
         "qpidr",
         TITLE,
-        f"causeway evaluate qpidr{quick} --seed {extent.seed}",
+        extent.command("qpidr"),
         {"seed": extent.seed, "quick": extent.quick, "brokers": USUAL, "spares": SPARES, "bits_per_second": 10_000_000},
         conclusions(tables),
         tables,

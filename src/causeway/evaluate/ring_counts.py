@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from causeway.core.messages import Message
 from causeway.core.overlay.tables import Tables
 from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.sim.faults import Options, stream
 from causeway.sim.rings import LATENCY, FullKnowledge, KnownRing
 from causeway.sim.routing import Overlays, gap, node_of
-from causeway.sim.world import Process, World
+from causeway.sim.traffic import FrameCounts
+from causeway.sim.world import World
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Key
 
 JOINED, KNOWN, TABLES = "joined", "known", "tables"
@@ -184,22 +184,14 @@ class WatchedRing(NamedTuple):
 
 def _watch(world: World, before: Duration, case: RingCountCase, links: Callable[[], int]) -> WatchedRing:
     """Frames and bytes by type."""
-    frames: Counter[str] = Counter()
-    sent: Counter[str] = Counter()
-
-    def meter(sender: Process, receiver: Process, head: Message, size: int) -> None:
-        kind = type(head).__name__
-        frames[kind] += 1
-        sent[kind] += size
-
     world.run(world.now + before)
-    world.network.meter = meter
+    world.network.meter = sent = FrameCounts(lambda head: type(head).__name__)
     counted = []
     for _ in range(INSTANTS):
         world.run(world.now + round(case.watched * SECOND) // INSTANTS)
         counted.append(links())
     world.network.meter = None
-    return WatchedRing(statistics.fmean(counted), frames, sent)
+    return WatchedRing(statistics.fmean(counted), sent.frames, sent.bytes)
 
 
 def _counted(

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from causeway.config import LAKE_EVERY
 from causeway.errors import ConfigError
 from causeway.limits import LAKE_BYTES_MAX
-from causeway.types import SECOND, Duration, Instant
+from causeway.types import Duration, Instant
 
 if TYPE_CHECKING:
     from causeway.lake.recorder import Recorder
@@ -31,7 +32,7 @@ def open_recorder(
     clock: Callable[[], Instant],
     *,
     bytes_max: int = LAKE_BYTES_MAX,
-    every: Duration = 5 * SECOND,
+    every: Duration = LAKE_EVERY,
 ) -> Recorder:
     """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer."""
     require_pyarrow(lake)

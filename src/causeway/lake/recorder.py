@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from causeway.config import LAKE_EVERY
 from causeway.lake.limits import BUFFER_RECORDS_MAX, CLOSE_SECONDS_MAX, WRITE_SECONDS
 from causeway.lake.segments import WriterName
 from causeway.lake.writer import CHUNK, LakeWriter
 from causeway.limits import LAKE_BYTES_MAX
 from causeway.trace import TraceRecord
-from causeway.types import SECOND, Duration, Instant
+from causeway.types import Duration, Instant
 
 log: Final = logging.getLogger("causeway.lake")
 
@@ -33,7 +34,7 @@ class Recorder:
         clock: Callable[[], Instant],
         *,
         bytes_max: int = LAKE_BYTES_MAX,
-        every: Duration = 5 * SECOND,
+        every: Duration = LAKE_EVERY,
         records_max: int = BUFFER_RECORDS_MAX,
     ) -> None:
         self.writer = LakeWriter(Path(lake), writer, bytes_max=bytes_max, every=every)

@@ -2,7 +2,7 @@
 
 One definition: `pipeline/schemas.py` makes Spark's types from it, the segment writer pyarrow's. A lake is a folder
 
-    day=2026-11-17/domain=north/kind=events/WRITER-LIFE-000001.parquet
+    day=2026-11-17/domain=north/kind=events/ROLE-WRITER-LIFE-000001.parquet
 
 and what is being written begins with a dot, so that no reader sees it before it is whole.
 

@@ -6,15 +6,17 @@ written is given up: its rows are missing in the sequence, and the next segment 
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 import pyarrow as pa
 
+from causeway.config import LAKE_EVERY
+from causeway.lake.days import DAY, day_name
 from causeway.lake.limits import SEGMENT_ROWS_MAX
 from causeway.lake.meters import Meters
 from causeway.lake.segments import SegmentFolder, WriterName
@@ -25,7 +27,6 @@ from causeway.types import SECOND, Duration, Instant
 
 log: Final = logging.getLogger("causeway.lake")
 
-DAY: Final[Duration] = 86_400 * SECOND
 CHUNK: Final = 500
 """Records turned into columns at once: meanwhile nobody else has the interpreter."""
 
@@ -42,7 +43,7 @@ class LakeWriter:
         writer: WriterName,
         *,
         bytes_max: int = LAKE_BYTES_MAX,
-        every: Duration = 5 * SECOND,
+        every: Duration = LAKE_EVERY,
         rows_max: int = SEGMENT_ROWS_MAX,
         synced: bool = True,
     ) -> None:
@@ -103,12 +104,9 @@ class LakeWriter:
         self.missing += count
 
     def _take(self, records: Sequence[TraceRecord]) -> None:
-        days = [record.at // DAY for record in records]
-        if days[0] != days[-1] or min(days) != max(days):
-            for day in dict.fromkeys(days):
-                self._add([record for record, its in zip(records, days, strict=True) if its == day], day)
-        else:
-            self._add(records, days[0])
+        # A clock may be set back over midnight: runs of a day keep the order in which records came.
+        for day, run in itertools.groupby(records, lambda record: record.at // DAY):
+            self._add(list(run), day)
 
     def _add(self, records: Sequence[TraceRecord], day: int) -> None:
         try:
@@ -121,7 +119,7 @@ class LakeWriter:
                 self.lose(1, f"absurd: {error}"[:200])
             return
         self._sequence += len(records)
-        self._keep(_day_name(day), "events", batch)
+        self._keep(day_name(day), "events", batch)
         note = self._meters.note
         for record in records:
             note(record)
@@ -175,7 +173,7 @@ class LakeWriter:
         for row in rows:
             by_day.setdefault(row[0] * SECOND // DAY, []).append(row)
         for day, found in by_day.items():
-            self._keep(_day_name(day), kind, rows_batch(kind, found, self.writer))
+            self._keep(day_name(day), kind, rows_batch(kind, found, self.writer))
 
     def _failed(self, error: Exception, events: int) -> None:
         self.failures += 1
@@ -216,7 +214,3 @@ def _follows(last: TraceRecord, record: TraceRecord) -> bool:
         and record.service == last.service
         and record.note == last.note
     )
-
-
-def _day_name(day: int) -> str:
-    return datetime.fromtimestamp(day * (DAY // SECOND), UTC).date().isoformat()

@@ -19,8 +19,9 @@ from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import NEEDED, read_traffic, written_seats
 from causeway.errors import ConfigError, LakeError
 from causeway.figures import Curve, Figure
+from causeway.lake.days import DAY_SECONDS
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, read_lake, write_table
-from causeway.pipeline.grid import DAY, DAYS_MAX, DaySeen, make_grid
+from causeway.pipeline.grid import DAYS_MAX, DaySeen, make_grid
 from causeway.pipeline.quality import few_rows, with_checked_rows
 from causeway.trace import Step
 
@@ -41,7 +42,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         raise ConfigError("set traffic", which, f"must be one of: {', '.join(TRAFFIC)}")
     size_max = count_option(request, "domain-size-max", SEATS_PER_DOMAIN_MAX, 2, SEATS_PER_DOMAIN_MAX)
     tick("reading", 0, 100)
-    received = received_of(read_lake(spark, request.lake, "events"))
+    received = received_of(read_lake(spark, request.lake, "events", checked=request.checked))
     seconds = seconds_recorded(received)
     table = write_table(pairs_of(received), request.out, "pairs")
     pairs = of_traffic(spark.read.parquet(f"{request.out}/{table}"), which)
@@ -79,13 +80,13 @@ def received_of(events: DataFrame) -> DataFrame:
 
 def seconds_recorded(received: DataFrame) -> int:
     """For how long anything was recorded: without the days that were not."""
-    day = F.floor(F.col("second") / DAY).alias("day")
+    day = F.floor(F.col("second") / DAY_SECONDS).alias("day")
     days = received.groupBy(day).agg(F.min("second").alias("first"), F.max("second").alias("last"))
     rows = few_rows(days, DAYS_MAX, "days", "leave those out in which a clock ran wild")
     if not rows:
         remedy = "applications write those events: let them trace, or wait until some have received"
         raise LakeError("the lake", "says of no application that it received anything", remedy)
-    return make_grid((DaySeen("", row["day"], row["first"], row["last"]) for row in rows), 1, DAY).windows
+    return make_grid((DaySeen("", row["day"], row["first"], row["last"]) for row in rows), 1, DAY_SECONDS).windows
 
 
 def pairs_of(received: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
@@ -48,6 +48,8 @@ class JobRequest(NamedTuple):
     seed: int = 0
     options: Mapping[str, str] = MappingProxyType({})
     """By name; `Job.options` has those that there are."""
+    checked: Collection[str] = ()
+    """Kinds whose segments somebody has looked at already (`check_lake`)."""
 
 
 class JobResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,9 +173,16 @@ def check_request(name: str, request: JobRequest) -> Job:
         raise ConfigError("stream", name, "this job reads the whole lake each time; leave --stream out")
     if job.reads and not request.lake:
         raise ConfigError("lake", request.lake, f"{name} reads a lake; give its folder")
-    if job.reads:
-        check_segments(request.lake, job.reads)  # before anybody waits for Spark
     return job
+
+
+def check_lake(name: str, request: JobRequest) -> JobRequest:
+    """Look at the segments that a job reads before anybody waits for Spark; the same request, which says so."""
+    kind = JOBS[name].reads
+    if not kind:
+        return request
+    check_segments(request.lake, kind)
+    return request._replace(checked=(kind,))
 
 
 def run_job(spark: SparkSession, name: str, request: JobRequest, tick: Tick) -> JobResult:
@@ -250,16 +259,19 @@ def yes_option(request: JobRequest, name: str, *, usual: bool) -> bool:
 _DEFAULTS: Final[dict[str, Any]] = {"int32": 0, "int64": 0, "bool": False, "string": ""}
 
 
-def read_lake(spark: SparkSession, lake: str, kind: str, *, stream: bool = False) -> DataFrame:
+def read_lake(
+    spark: SparkSession, lake: str, kind: str, *, stream: bool = False, checked: Collection[str] = ()
+) -> DataFrame:
     """Rows of one kind with the columns of the schema, then `day` and `domain`; never null.
 
     Columns that an older version did not have are filled with 0, false, empty text or an empty list; columns that
-    this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here; what is
-    wrong inside a segment is one when it is read.
+    this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here, unless
+    the kind is among those `checked`; what is wrong inside a segment is one when it is read.
     """
     from causeway.pipeline.schemas import lake_schema
 
-    check_segments(lake, kind)
+    if kind not in checked:
+        check_segments(lake, kind)
     columns = KINDS[kind]
     reader = (spark.readStream if stream else spark.read).schema(lake_schema(columns))
     verified = reader.option("basePath", lake).option("parquet.page.verify-checksum.enabled", "true")

@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from causeway.errors import LakeError
 
-DAY: Final = 86_400
 DAYS_MAX: Final = 20_000
 """Days of all domains together, which the driver holds: three years of eighteen domains."""
 SPANS_MAX: Final = 1_000
@@ -137,11 +136,6 @@ def find_peaks(sums: Mapping[int, int], grid: Grid, quantile: float) -> Periods:
     rates = messages / (windows * grid.interval)
     threshold = float(np.quantile(rates, quantile))
     return Periods(numbers, numbers * grid.period, windows, messages, rates, threshold, rates >= threshold)
-
-
-def day_name(day: int) -> str:
-    """A day as folders of the lake are called."""
-    return (dt.date(1970, 1, 1) + dt.timedelta(days=day)).isoformat()
 
 
 def time_name(second: int) -> str:

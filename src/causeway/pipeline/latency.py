@@ -45,7 +45,7 @@ STAGES: Final = ("reading", "percentiles", "monitoring")
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Percentiles of every cut."""
     tick(STAGES[0], 0, len(STAGES))
-    counts = gather(spark, request, "latency", counts_of)
+    counts = gather(spark, request, "latency", counts_of, added_counts)
     tick(STAGES[1], 1, len(STAGES))
     table = write_table(with_quantiles(cut_counts(counts)), request.out, "latency")
     rows = spark.read.parquet(f"{request.out}/{table}").where(F.col("cut").isin("all", "class"))
@@ -72,8 +72,13 @@ def counts_of(latency: DataFrame) -> DataFrame:
     pairs = with_checked_rows(latency, rules).select(
         "domain", "hop", "service", "name", F.explode(F.arrays_zip("buckets", "counts")).alias("pair")
     )
-    by = ("domain", "hop", "service", "name", F.col("pair.buckets").alias("bucket"))
-    return pairs.groupBy(*by).agg(F.sum("pair.counts").alias("messages"))
+    columns = (F.col("pair.buckets").alias("bucket"), F.col("pair.counts").alias("messages"))
+    return added_counts(pairs.select("domain", "hop", "service", "name", *columns))
+
+
+def added_counts(counts: DataFrame) -> DataFrame:
+    """Counts of the same bucket as one."""
+    return counts.groupBy("domain", "hop", "service", "name", "bucket").agg(F.sum("messages").alias("messages"))
 
 
 def cut_counts(counts: DataFrame) -> DataFrame:
@@ -150,7 +155,7 @@ def monitoring(spark: SparkSession, request: JobRequest) -> dict[str, Any]:
     found |= {"segments": sum(map(len, sizes.values())), "messages": None, "bytes_per_message": None}
     if not sizes["telemetry"]:
         return found
-    carried = gather(spark, request, "telemetry", carried_of)
+    carried = gather(spark, request, "telemetry", carried_of, added_carried)
     row = carried.agg(F.sum("messages").alias("messages"), F.sum("bytes").alias("bytes")).first()
     assert row is not None  # an aggregate has a row
     messages, size = row["messages"] or 0, row["bytes"] or 0
@@ -166,6 +171,11 @@ def carried_of(telemetry: DataFrame) -> DataFrame:
         F.coalesce(F.sum("messages_in"), F.lit(0)).alias("messages"),
         F.coalesce(F.sum(F.col("bytes_in") + F.col("bytes_out")), F.lit(0)).alias("bytes"),
     )
+
+
+def added_carried(parts: DataFrame) -> DataFrame:
+    """The same of several parts."""
+    return parts.agg(F.sum("messages").alias("messages"), F.sum("bytes").alias("bytes"))
 
 
 def tail_figures(counts: DataFrame) -> tuple[Figure, ...]:

@@ -24,10 +24,11 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from causeway.errors import ConfigError, LakeError
+from causeway.lake.days import DAY_SECONDS
 from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, write_table
-from causeway.pipeline.grid import DAY, DAYS_MAX, DaySeen, Grid, Periods, find_peaks, make_grid
+from causeway.pipeline.grid import DAYS_MAX, DaySeen, Grid, Periods, find_peaks, make_grid
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
 from causeway.pipeline.quality import few_rows, with_checked_rows
@@ -50,13 +51,13 @@ PARTS_SCHEMA: Final = "size long, mean binary, squares binary"
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Rates, peaks, means and covariance of all items in a lake."""
     step = _steps(tick)
-    interval = count_option(request, "interval", INTERVAL_USUAL, 1, DAY)
-    period = count_option(request, "period", PERIOD_USUAL, 1, DAY)
+    interval = count_option(request, "interval", INTERVAL_USUAL, 1, DAY_SECONDS)
+    period = count_option(request, "period", PERIOD_USUAL, 1, DAY_SECONDS)
     quantile = number_option(request, "peak", PEAK_USUAL, 0, 1)
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
     step()
-    cells = of_domain(gather(spark, request, "telemetry", cells_of), request.options.get("domain", ""))
+    cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
     grid = make_grid(days_seen(cells), interval, period)
     on_grid = with_windows(cells, grid)
     step()
@@ -102,6 +103,11 @@ def cells_of(telemetry: DataFrame) -> DataFrame:
     return of_topics.select("domain", "writer", "item", "name", "second", F.col("messages_in").alias("messages"))
 
 
+def added_cells(cells: DataFrame) -> DataFrame:
+    """Rows of one cell as one."""
+    return cells.groupBy("domain", "writer", "item", "name", "second").agg(F.sum("messages").alias("messages"))
+
+
 def of_domain(cells: DataFrame, domain: str) -> DataFrame:
     """Of one domain alone, if one is asked for."""
     return cells.where(F.col("domain") == domain) if domain else cells
@@ -109,7 +115,7 @@ def of_domain(cells: DataFrame, domain: str) -> DataFrame:
 
 def days_seen(cells: DataFrame) -> list[DaySeen]:
     """Which domain recorded what on which days; a LakeError if they are too many to look at."""
-    day = F.floor(F.col("second") / DAY).alias("day")
+    day = F.floor(F.col("second") / DAY_SECONDS).alias("day")
     found = cells.groupBy("domain", day).agg(F.min("second").alias("first"), F.max("second").alias("last"))
     remedy = "look at one domain with --set domain=NAME, or leave days out in which a clock ran wild"
     rows = few_rows(found, DAYS_MAX, "days of domains", remedy)

@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
+from causeway.lake.days import DAY_SECONDS, day_name
 from causeway.pipeline.frame import JobRequest, number_option, write_small_table
-from causeway.pipeline.grid import Grid, Periods, day_name, time_name
+from causeway.pipeline.grid import Grid, Periods, time_name
 from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.pipeline.moments import Moments
 from causeway.placement.limits import CAPACITY_NOMINAL
@@ -156,5 +157,5 @@ def figures(periods: Periods) -> tuple[Figure, ...]:
 
 def _unit(seconds: int) -> tuple[str, int]:
     """In which unit of time, of so many seconds, people read a stretch of this length."""
-    units = (("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", 86_400))
+    units = (("seconds", 1), ("minutes", 60), ("hours", 3600), ("days", DAY_SECONDS))
     return next((one for one in reversed(units) if seconds >= 4 * one[1]), units[0])

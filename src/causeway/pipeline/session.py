@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MASTER_USUAL: Final = "local[*]"
 
 _LOG_SETTINGS: Final = Path(__file__).with_name("log4j2.properties")
-"""Before the session could say so itself, Java has printed half a page."""
+"""Before the session could say so itself, Java has printed half a page; and what the session sets is printed too."""
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -32,7 +32,6 @@ _SETTINGS: Final = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.files.ignoreMissingFiles": "true",  # writers delete their oldest segments at the lake's bound
-    "spark.log.level": "ERROR",
 }
 
 
@@ -74,12 +73,7 @@ def open_session(
     for variable, value in environment_for(master).items():
         os.environ.setdefault(variable, value)
     if SparkSession.getActiveSession() is None:
-        options = [
-            "--conf",
-            "spark.log.level=ERROR",
-            "--driver-java-options",
-            f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}",
-        ]
+        options = ["--driver-java-options", f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()}"]
         options += ["--driver-memory", driver_memory] if driver_memory else []
         os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*options, "pyspark-shell"])
     builder = SparkSession.builder.appName(f"causeway {name}").master(master)

@@ -21,12 +21,13 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
+from causeway.pipeline.executors import Executors
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, write_small_table
-from causeway.pipeline.spread import Executors, Keeping
 from causeway.sim.faults import Options, options_calm, options_swarm
 from causeway.sim.soak import run_bounded
 from causeway.sim.verdict import SimVerdict
 from causeway.sim.workloads.catalogue import CATALOGUE
+from causeway.spread import Keeping, run_cases
 from causeway.types import SECOND
 
 if TYPE_CHECKING:
@@ -66,11 +67,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     grid = read_grid(request.options)
     cases = list_cases(request, grid)
     keeping = Keeping(Executors(spark), Path(request.out, "runs"))
-    runs: dict[int, SweepRun] = {}
-    for place, found in keeping.run(run_case, cases):
-        runs[place] = found
-        tick("runs", len(runs), len(cases))
-    rows = [runs[place] for place in range(len(cases))]
+    rows = run_cases(run_case, cases, keeping, lambda done, total: tick("runs", done, total))
     table = write_small_table(table_of(rows, list(grid)), request.out, "sweep")
     return JobResult(
         job="sweep",

@@ -1,6 +1,6 @@
 """Many seeds on all cores: `python -m causeway.sim.soak --seeds 500 --jobs 2`. Exit code 0 only if none failed.
 
-Owns: spreading seeds over processes, a bound on the real time of one seed, and what people see meanwhile.
+Owns: a bound on the real time of one seed, and what people see meanwhile.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Sequence
 from types import FrameType
 
 from rich.console import Console
@@ -18,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import Ending, SimVerdict
+from causeway.spread import Processes
 
 REAL_SECONDS_MAX = 300
 """A seed that computes for so long goes round in circles."""
@@ -47,26 +47,8 @@ def run_bounded(options: Options, seconds_max: int = REAL_SECONDS_MAX) -> SimVer
         signal.signal(signal.SIGALRM, before)
 
 
-def run_seeds(seeds: Sequence[int], jobs: int) -> Iterator[SimVerdict]:
-    """All seeds, in the order they finish."""
-    if jobs == 1:
-        yield from map(run_seed, seeds)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        waiting = list(reversed(seeds))
-        running: dict[Future[SimVerdict], int] = {}
-        while waiting or running:
-            while waiting and len(running) < 2 * jobs:
-                seed = waiting.pop()
-                running[pool.submit(run_seed, seed)] = seed
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=running.__getitem__):
-                del running[future]
-                yield future.result()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """SimRun, show, and say how it went."""
+    """Run, show, and say how it went."""
     parser = argparse.ArgumentParser(prog="python -m causeway.sim.soak", description=__doc__)
     parser.add_argument("--seeds", type=int, default=500, help="how many seeds (500)")
     parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
@@ -88,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("seeds", total=len(seeds), bad="")
-        for verdict in run_seeds(seeds, given.jobs):
+        for _place, verdict in Processes(given.jobs).run(run_seed, seeds):
             events += verdict.events
             endings[verdict.ending] = endings.get(verdict.ending, 0) + 1
             if not verdict.ok:

@@ -1,4 +1,4 @@
-"""Counts what processes send, in bytes as they are on the wire, by kind of message and by pair of hosts.
+"""Counts what processes send, in bytes as they are on the wire, by kind of message and on the line of one host.
 
 Owns: the counters and which kind a message is of. Must not know: what a count is compared with.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, get_args
 
 from causeway.core.messages import (
@@ -61,24 +62,35 @@ def kind_of(head: Message) -> TrafficKind:
     return _KINDS.get(type(head.head if isinstance(head, Routed) else head), TrafficKind.MAIL)
 
 
-class LineTraffic:
-    """What was sent since it began to count: set as `Network.meter`."""
+class FrameCounts:
+    """Frames and their bytes since it began to count, by sort: set as `Network.meter`."""
 
-    def __init__(self, watched: str = "") -> None:
-        self._watched = watched
-        """The host whose own line is counted too, in and out."""
-        self.bytes: Counter[TrafficKind] = Counter()
-        self.frames: Counter[TrafficKind] = Counter()
-        self.watched_bytes: Counter[TrafficKind] = Counter()
-        self.watched_frames: Counter[TrafficKind] = Counter()
+    def __init__(self, sort_of: Callable[[Message], str | None]) -> None:
+        self._sort_of = sort_of
+        """What a message is counted as; of None it is not."""
+        self.bytes: Counter[str] = Counter()
+        self.frames: Counter[str] = Counter()
 
     def __call__(self, sender: Process, receiver: Process, head: Message, size: int) -> None:
         """A frame is put on a connection."""
-        if not (sender.broker and receiver.broker):
-            return
-        kind = kind_of(head)
-        self.bytes[kind] += size
-        self.frames[kind] += 1
-        if self._watched in (sender.name, receiver.name):
-            self.watched_bytes[kind] += size
-            self.watched_frames[kind] += 1
+        sort = self._sort_of(head)
+        if sort is not None:
+            self.bytes[sort] += size
+            self.frames[sort] += 1
+
+
+class LineTraffic(FrameCounts):
+    """What brokers have sent each other, by `TrafficKind`."""
+
+    def __init__(self, watched: str = "") -> None:
+        super().__init__(kind_of)
+        self._host = watched
+        self.watched = FrameCounts(kind_of)
+        """What goes over the own line of one host, in and out."""
+
+    def __call__(self, sender: Process, receiver: Process, head: Message, size: int) -> None:
+        """See `FrameCounts`."""
+        if sender.broker and receiver.broker:
+            super().__call__(sender, receiver, head, size)
+            if self._host in (sender.name, receiver.name):
+                self.watched(sender, receiver, head, size)

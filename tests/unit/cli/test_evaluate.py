@@ -14,8 +14,7 @@ from causeway.cli.main import main
 from causeway.evaluate import aaa
 from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
-from causeway.evaluate.spreading import Processes
-from causeway.pipeline.spread import Spread
+from causeway.spread import Processes, Spread
 
 TINY = aaa.Plan(
     seeds=2,
@@ -114,6 +113,16 @@ def test_full_run_goes_on_where_it_was_and_fresh_forgets(
         main([*command, "--fresh", "--json"])
 
 
+def test_quick_run_leaves_the_cases_of_a_full_one(two: list[Extent], tmp_path: Path) -> None:
+    kept = tmp_path / "cases" / "0.json"
+    kept.parent.mkdir()
+    kept.write_text("{}")
+    assert main(["evaluate", "one", "--quick", "--fresh", "--out", str(tmp_path), "--json"]) == 2
+    assert two == []
+    assert main(["evaluate", "one", "--quick", "--out", str(tmp_path), "--json"]) == 0
+    assert kept.exists()
+
+
 def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
     two: list[Extent], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -124,7 +133,7 @@ def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
         asked.append(master)
         yield Processes(1)
 
-    monkeypatch.setattr("causeway.evaluate.executors.executors", executors)
+    monkeypatch.setattr("causeway.pipeline.executors.executors", executors)
     command = ["evaluate", "one", "--out", str(tmp_path), "--json"]
     for more in ([], ["--master", "local[3]"], ["--quick", "--master", "local[4]"], ["--jobs", "2"], ["--quick"]):
         assert main([*command, *more]) == 0
@@ -157,8 +166,9 @@ measured_already.__module__, measured_already.__qualname__ = measure.__module__,
         (["msmq"], "experiment"),
         (["aaa", "--jobs", "0"], "jobs"),
         (["aaa", "--jobs", "2", "--master", "local[2]"], "jobs"),
+        (["aaa", "--quick", "--fresh"], "fresh"),
     ],
-    ids=["experiment", "jobs", "master"],
+    ids=["experiment", "jobs", "master", "fresh"],
 )
 def test_wrong_argument_is_named(arguments: list[str], field: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", *arguments, "--json"]) == 2

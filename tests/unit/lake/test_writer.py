@@ -9,9 +9,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from causeway.lake.days import DAY
 from causeway.lake.schema import KINDS
 from causeway.lake.segments import WriterName
-from causeway.lake.writer import DAY, LakeWriter
+from causeway.lake.writer import LakeWriter
 from causeway.trace import Step, TraceRecord
 from causeway.types import SECOND
 from tests.unit.lake.lakes import rows_of, some_record, steps_of
@@ -83,7 +84,13 @@ def test_midnight_parts_a_segment(tmp_path: Path) -> None:
         "day=1970-01-01": [1, 3],
         "day=1970-01-02": [2],
     }
-    assert [row["sequence"] for row in rows_of(tmp_path)] == [1, 2, 3]
+
+
+def test_clock_set_back_over_midnight_leaves_the_local_order(tmp_path: Path) -> None:
+    writer = LakeWriter(tmp_path, BROKER)
+    writer.take([some_record(1, at=DAY - 1), some_record(2, at=DAY), some_record(3, at=DAY - 1)])
+    writer.roll()
+    assert [(row["sequence"], row["first"]) for row in rows_of(tmp_path)] == [(1, 1), (2, 2), (3, 3)]
 
 
 def test_lost_records_are_a_hole_in_the_sequence_and_a_row_that_says_so(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from causeway.errors import LakeError
-from causeway.pipeline.grid import DAY, DaySeen, find_peaks, make_grid
+from causeway.lake.days import DAY_SECONDS as DAY
+from causeway.pipeline.grid import DaySeen, find_peaks, make_grid
 
 
 def seen(day: int, first: int, last: int, domain: str = "d") -> DaySeen:

@@ -39,5 +39,5 @@ def test_only_frames_between_brokers_count_and_those_of_one_host_twice() -> None
     traffic(c, a, Beat(1), 9)
     traffic(client, a, Beat(1), 9)
     assert dict(traffic.bytes) == {TrafficKind.LIFE: 18, TrafficKind.AGENTS: 50}
-    assert dict(traffic.watched_bytes) == {TrafficKind.LIFE: 9, TrafficKind.AGENTS: 50}
+    assert dict(traffic.watched.bytes) == {TrafficKind.LIFE: 9, TrafficKind.AGENTS: 50}
     assert traffic.frames.total() == 3

@@ -66,25 +66,11 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.first + self.count - 1
 
 
-class BatchHead(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class BatchHead(StoredBatch, frozen=True, array_like=True, gc=False):
     """A StoredBatch whose body nobody looks at."""
 
-    seq: int
-    source: str
-    incarnation: int
-    stream: int
-    first: int
-    count: int
-    flags: int
-    priority: int
-    expires: Instant
-    at: Instant
     origin: msgspec.Raw
     body: msgspec.Raw
-    count_before: int = 0
-    bytes_before: int = 0
-    ready: Instant = 0
-    published: Published | None = None
 
 
 def stretch(batch: StoredBatch, start: int, stop: int) -> StoredBatch:

@@ -37,7 +37,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     if request.stream:
         found, lives = followed(spark, request)
     else:
-        events = read_lake(spark, request.lake, "events")
+        events = read_lake(spark, request.lake, "events", checked=request.checked)
         found, lives = all_verdicts(events), doubtful(life_sums(events), told_of(events))
     verdicts = found.persist()
     try:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from causeway.errors import ConfigError
+from causeway.lake.days import DAY_SECONDS
 from causeway.lake.schema import KINDS, LAKE_VERSION, PARTITIONS
 from causeway.lake.sketch import GROWTH, NUMBER_MAX
 from causeway.pipeline.generate.writers import BEGINNING
@@ -35,7 +36,6 @@ READERS: Final = 2
 BURST_SECONDS: Final = (60, 600)
 BURSTS_A_DAY: Final = 12
 """Of each crowd."""
-DAY: Final = 86_400
 HOPS: Final = {"stored": 4e6, "delivered": 1e6}
 """Nanoseconds that half of the messages take at most, outside of bursts."""
 SPREAD: Final = 0.6
@@ -52,7 +52,7 @@ class TelemetryPlan(NamedTuple):
     topics: int = 200
     items: int = 20
     seconds: int = 3_600
-    start: int = BEGINNING // SECOND // DAY * DAY
+    start: int = BEGINNING // SECOND // DAY_SECONDS * DAY_SECONDS
     """First second; events are made of the same day."""
     brokers: int = 5
     domain: str = "main"
@@ -111,7 +111,7 @@ def topic_weights(plan: TelemetryPlan) -> Floats:
 def burst_table(plan: TelemetryPlan) -> Floats:
     """Bursts as rows: crowd, first second, last second, factor."""
     rng = np.random.default_rng([plan.seed, 2])
-    count = max(1, round(BURSTS_A_DAY * plan.seconds / DAY)) * plan.crowds
+    count = max(1, round(BURSTS_A_DAY * plan.seconds / DAY_SECONDS)) * plan.crowds
     begin = plan.start + rng.integers(0, plan.seconds, count)
     length = rng.integers(BURST_SECONDS[0], BURST_SECONDS[1] + 1, count)
     crowd = np.arange(count) % plan.crowds
@@ -134,7 +134,7 @@ def _drawn_block(plan: TelemetryPlan, weights: Floats, bursts: Floats, block: in
     high = min((block + 1) * BLOCK_SECONDS, plan.start + plan.seconds)
     seconds = np.arange(low, high)
     # The quietest hour is at four at night, the busiest twelve hours later.
-    cycle = 1.0 - 0.8 * np.cos(2 * np.pi * ((seconds % DAY) / DAY - 4 / 24))
+    cycle = 1.0 - 0.8 * np.cos(2 * np.pi * ((seconds % DAY_SECONDS) / DAY_SECONDS - 4 / 24))
     factors = np.repeat(cycle[None, :], plan.crowds, axis=0)
     for crowd, first, last, factor in bursts[(bursts[:, 1] < high) & (bursts[:, 2] >= low)]:
         factors[int(crowd), (seconds >= first) & (seconds <= last)] *= factor

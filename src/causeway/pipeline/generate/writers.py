@@ -5,11 +5,10 @@ Owns: the shape of a record. Must not know: what happens to messages (`world`).
 
 from __future__ import annotations
 
-import datetime as dt
 import random
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from causeway.lake.days import DAY, day_name
 from causeway.lake.schema import EVENTS, LAKE_VERSION, PARTITIONS
 from causeway.trace import Step
 from causeway.types import MILLISECOND, SECOND
@@ -17,7 +16,6 @@ from causeway.types import MILLISECOND, SECOND
 BEGINNING: Final = 1_790_000_000 * SECOND
 """When a made-up lake begins, by a right clock: in September 2026."""
 COLUMNS: Final = (*(column.name for column in EVENTS), *PARTITIONS)
-_DAY: Final = 86_400 * SECOND
 
 Record = tuple[Any, ...]
 
@@ -89,7 +87,7 @@ class Writer:
             return
         at = self.clock.read(now)
         whose = (LAKE_VERSION, self.name, self._role, self.life, self._sequence, at, int(step))
-        more = (seat, peer, epoch, copies, batch.size, note, day_of(at // _DAY), self._domain, "events")
+        more = (seat, peer, epoch, copies, batch.size, note, day_name(at // DAY), self._domain, "events")
         self._out.append((*whose, *batch[:10], mailbox, *more))
 
     def restart(self, now: int, *, closed: bool) -> None:
@@ -102,9 +100,3 @@ class Writer:
 
 
 NOTHING: Final = MadeBatch("", 0, "", 0, 0, 0, 0, False, False, "", 0)
-
-
-@lru_cache(maxsize=1_000)
-def day_of(number: int) -> str:
-    """The day of this number since 1970, as the lake's folders write it."""
-    return (dt.date(1970, 1, 1) + dt.timedelta(days=number)).isoformat()

@@ -1,34 +1,33 @@
-"""Cases over the executors of a Spark session, each reported when it is done, and kept, so that a run can be resumed.
+"""Many cases of one function: measured in processes of this machine, and kept, so that a run can be resumed.
 
-Every case is a job of one task, and as many are under way as the session has places: nobody waits for the longest of a
-wave, and what is done is known at once. Executors need this package and its dependencies installed.
+Whoever has cases and a function that measures one gives both to a `Spread`: processes of this machine (here), only what
+nobody measured before (here), or the executors of a Spark cluster (pipeline/executors.py).
 
-Owns: the jobs, files of finished cases. Must not know: what a case is.
+Owns: the processes, files of finished cases. Must not know: what a case is, Spark.
 """
 
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
+import os
+import signal
+import threading
 import typing
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
-
-import causeway
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Case = TypeVar("Case")
 Found = TypeVar("Found")
 
-PLACES_MAX: Final = 256
-"""Cases under way at once: each has a thread here that waits for it."""
+_PARTS: Final = 100
+"""Weights are added in hundredths: whole numbers, so that in whatever order cases end, all of them are the total."""
 
 
 class Spread(Protocol):
@@ -41,38 +40,63 @@ class Spread(Protocol):
         """
 
 
-class Executors:
-    """The executors of a session. Cases and results are pickled."""
+def run_cases(
+    measure: Callable[[Case], Found],
+    cases: Sequence[Case],
+    spread: Spread,
+    tick: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Found]:
+    """Every case measured, in the order given; `tick` hears how much of the work is done, and how much there is.
 
-    def __init__(self, session: SparkSession) -> None:
-        self._context = session.sparkContext
+    A case may say by `weight` how much work it is; others count as one.
+    """
+    weights = [round(_PARTS * getattr(case, "weight", 1)) for case in cases]
+    done, total = 0, sum(weights)
+    found: dict[int, Found] = {}
+    for place, one in spread.run(measure, cases):
+        found[place] = one
+        done += weights[place]
+        tick(done // _PARTS, total // _PARTS)
+    return [found[place] for place in range(len(cases))]
+
+
+# Processes ----------------------------------------------------------------------------------------------------------
+class Processes:
+    """So many processes of this machine; with one, this process."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs = jobs
 
     def run(self, measure: Callable[[Case], Found], cases: Sequence[Case]) -> Iterator[tuple[int, Found]]:
         """See `Spread`."""
-        context, tag = self._context, f"causeway-{uuid.uuid4().hex}"
-
-        def one(case: Case) -> Found:
-            context.addJobTag(tag)
-            (found,) = context.parallelize([case], 1).map(measure).collect()
-            return found
-
-        places = min(context.defaultParallelism, PLACES_MAX)
-        with ThreadPoolExecutor(places, thread_name_prefix="case") as pool:
-            waiting = iter(enumerate(cases))
-            running: dict[Future[Found], int] = {}
+        if self.jobs == 1 or len(cases) < 2:
+            for place, case in enumerate(cases):
+                yield place, measure(case)
+            return
+        # A fresh interpreter each: what this process has imported or started is no part of an experiment.
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, mp_context=spawn, initializer=end_with_parent) as pool:
+            futures = {pool.submit(measure, case): place for place, case in enumerate(cases)}
             try:
-                while True:
-                    while len(running) < places and (following := next(waiting, None)) is not None:
-                        place, case = following
-                        running[pool.submit(one, case)] = place
-                    if not running:
-                        return
-                    done, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in sorted(done, key=running.__getitem__):
-                        yield running.pop(future), future.result()
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
             except BaseException:
-                context.cancelJobsWithTag(tag)  # whoever stopped listening does not pay for the rest
+                pool.shutdown(wait=True, cancel_futures=True)  # the cases that nobody has begun are not waited for
                 raise
+
+
+def end_with_parent() -> None:
+    """In a process that measures: nobody is left behind. An interruption from the keyboard ends it at once, without a
+    word, and so does the end of the process that asked, however that came about."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "is called in processes of a pool alone"
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 # Finished cases -----------------------------------------------------------------------------------------------------
@@ -138,7 +162,7 @@ def key_of_case(measure: Callable[[Case], Found], case: Case) -> str:
 def code_digest() -> str:
     """Of all modules of this package: numbers are those of the code that made them."""
     digest = hashlib.sha256()
-    root = Path(causeway.__file__).parent
+    root = Path(__file__).parent
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
