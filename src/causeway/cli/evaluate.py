@@ -14,8 +14,8 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson
 from causeway.cli.output import console, notices, print_json
+from causeway.drawing import check_drawing
 from causeway.errors import ConfigError
-from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.spreading import Processes
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
@@ -75,7 +75,7 @@ def evaluate(
         raise ConfigError("jobs", jobs, "must be at least 1")
     if jobs is not None and master is not None:
         raise ConfigError("jobs", jobs, "counts processes of this machine; with --master the cluster decides")
-    check_drawing()
+    check_drawing("evaluate")
     if experiment == ALL:
         whole = out or Path("evaluation")
         folders = {name: whole / name for name in EXPERIMENTS}

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from causeway.evaluate.spreading import Processes
-from causeway.figures import Curve, Figure
+from causeway.figures import Figure
 from causeway.pipeline.spread import Spread
-
-__all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 
 
 class Extent(NamedTuple):

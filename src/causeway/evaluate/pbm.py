@@ -15,6 +15,7 @@ from causeway.evaluate.broker_churn import ChurnCase, ChurnCost, measure_churn
 from causeway.evaluate.broker_rings import AGE, ALL, SEEN
 from causeway.evaluate.closed_forms import ACK_BYTES, BITS_PER_SECOND, COPIES, LINKS, MESSAGE_BYTES
 from causeway.evaluate.evaluation import Evaluation, Extent
+from causeway.evaluate.pbm_claims import conclusions
 from causeway.evaluate.pbm_costs import (
     BASE_MS,
     FAR_KINDS,
@@ -29,6 +30,7 @@ from causeway.evaluate.pbm_costs import (
     measure_ring,
 )
 from causeway.evaluate.pbm_figures import figures
+from causeway.evaluate.pbm_report import text
 from causeway.evaluate.pbm_tables import (
     cost_rows,
     crossings,
@@ -38,7 +40,6 @@ from causeway.evaluate.pbm_tables import (
     ring_agreement,
     twin_rows,
 )
-from causeway.evaluate.pbm_words import conclusions, text
 from causeway.evaluate.spreading import run_cases
 from causeway.evaluate.transactional_streams import StreamCase, StreamCost, measure_streams
 from causeway.types import SECOND

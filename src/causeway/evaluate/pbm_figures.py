@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE, TRANSACTIONAL
-from causeway.evaluate.evaluation import Curve, Figure
 from causeway.evaluate.pbm_costs import BASE_MS, NODES
 from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, VARIANTS, MailCurve, Rows, curve, select
+from causeway.figures import Curve, Figure
 
 BROKERS: Final = "brokers N"
 DISTANCE: Final = "greatest distance between two sites (ms, one way)"

@@ -12,9 +12,9 @@ import pytest
 
 from causeway.evaluate import pbm
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE
+from causeway.evaluate.pbm_claims import PAPER_CROSSING_MS, conclusions, crossing
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, LinksCase, MailCost, RingCase
 from causeway.evaluate.pbm_tables import MailCurve, curve, mean_rows, select
-from causeway.evaluate.pbm_words import PAPER_CROSSING_MS, conclusions, crossing
 
 REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "pbm"
 AGAIN = "causeway evaluate pbm --quick --seed 0 --out docs/evaluation/pbm"

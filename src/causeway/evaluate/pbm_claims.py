@@ -1,4 +1,4 @@
-"""What the evaluation of PBM says in words: one conclusion per claim of the paper, and the text of the report.
+"""What PBM claims and what was found: one conclusion per claim.
 
 Owns: sentences and the bounds by which a claim holds. Must not know: how anything was measured or drawn.
 """
@@ -10,11 +10,8 @@ from typing import Any, Final
 from causeway.evaluate.closed_forms import EXPRESS, MSMQ, PBM, RECOVERABLE, TRANSACTIONAL
 from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.pbm_costs import BASE_MS
-from causeway.evaluate.pbm_report import text
 from causeway.evaluate.pbm_tables import AGREED, PAPER_SIZE_MAX, MailCurve, Rows, Tables, curve
 from causeway.evaluate.writing import shown
-
-__all__ = ["conclusions", "crossing", "growth", "text"]
 
 PAPER_CROSSING_MS: Final = 35
 """Printed as "about 35 seconds"; milliseconds are meant."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from causeway.errors import ConfigError
-from causeway.evaluate.evaluation import Curve, Figure
+from causeway.figures import Curve, Figure
 
 STYLES: Final = (
     ("o", "-", "0.0"),
@@ -21,21 +21,23 @@ STYLES: Final = (
 """Mark, line and grey of each style: any one of them tells it from the others."""
 
 TICKS_MAX: Final = 12
-RANGE_ASIDE: Final = 0.04
+DOTS_PER_INCH: Final = 200
+CURVE_ASIDE: Final = 0.045
 MARK_ASIDE: Final = 0.14
-"""Inches between ranges, and between marks, of several curves at one place: they stand side by side."""
+"""Inches between curves with ranges, and between marks that nothing joins, at one place: they stand side by side."""
+WORDS_AT_END_MAX: Final = 12
+"""A formula with more characters ends where its line does."""
 
 
-def check_drawing() -> None:
-    """Say before minutes of work what is missing to draw its result."""
+def check_drawing(extra: str) -> None:
+    """Say before minutes of work what is missing to draw its result; `extra` is what its users install."""
     if importlib.util.find_spec("matplotlib") is None:
-        remedy = "it draws the figures and is not installed; install it with: pip install 'causeway[evaluate]'"
+        remedy = f"it draws the figures and is not installed; install it with: pip install 'causeway[{extra}]'"
         raise ConfigError("matplotlib", None, remedy)
 
 
 def draw(figure: Figure, folder: Path) -> list[Path]:
     """Write `NAME.png` and `NAME.svg`; both are the same for the same figure."""
-    check_drawing()
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
@@ -46,15 +48,15 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         "axes.unicode_minus": False,
     }
     with mpl.rc_context(settings):
-        canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
+        canvas = Canvas(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, layout="constrained")
         axes = canvas.add_subplot()
-        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+        axes.set(title=figure.title, xlabel=_with_note(figure), ylabel=figure.y_label)
         axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
         for curve in figure.curves:
             if curve.formula:
                 _draw_formula(axes, curve, figure)
             else:
-                _draw_measured(axes, curve, curve.style if figure.scale == "linear" else 0)
+                _draw_measured(axes, curve, _aside(figure, curve))
         axes.margins(x=0.1, y=0.1)
         _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
@@ -64,6 +66,25 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
     return paths
+
+
+def _with_note(figure: Figure) -> str:
+    """Under the axis: what the bars are, where there are some."""
+    return f"{figure.x_label}\n(bars: {figure.bars})" if _has_ranges(figure) else figure.x_label
+
+
+def _has_ranges(figure: Figure) -> bool:
+    return any(curve.ranges for curve in figure.curves)
+
+
+def _aside(figure: Figure, curve: Curve) -> float:
+    """Inches by which a curve is moved. Marks go with their ranges: a bar beside its mark looks like another point."""
+    if not curve.joined:
+        return curve.style * MARK_ASIDE if figure.scale == "linear" else 0.0
+    moved = [one for one in figure.curves if one.joined and one.marked and not one.formula]
+    if curve not in moved or not _has_ranges(figure):
+        return 0.0
+    return (moved.index(curve) - (len(moved) - 1) / 2) * CURVE_ASIDE
 
 
 def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
@@ -78,26 +99,25 @@ def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
         xytext=(0, -5 if below else 4),
         textcoords="offset points",
         color="0.35",
-        horizontalalignment="center",
+        horizontalalignment="center" if len(curve.formula) <= WORDS_AT_END_MAX else "right",
         verticalalignment="top" if below else "baseline",
     )
 
 
-def _draw_measured(axes: Any, curve: Curve, steps: int) -> None:
-    """Ranges stand so many steps aside; so do marks that nothing joins."""
+def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
+    """Bars behind, then the line, then its marks, which hide both."""
     from matplotlib.transforms import ScaledTranslation
 
     mark, line, grey = STYLES[curve.style % len(STYLES)]
+    moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
     drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
     drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
-    aside = steps * (RANGE_ASIDE if curve.joined else MARK_ASIDE)
-    moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
-    if not curve.joined:
-        drawn.set_transform(moved)
+    drawn.set_transform(moved)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
-        (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
-        bar.set_transform(moved)
+        if high > low:
+            (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=0.9, marker="_", markersize=4.0, zorder=1.9)
+            bar.set_transform(moved)
 
 
 def _place_ticks(axes: Any, figure: Figure) -> None:
