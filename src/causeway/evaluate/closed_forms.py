@@ -1,4 +1,4 @@
-"""PBM section 3: delay and traffic of one message as formulas, and Table 2, what a site costs.
+"""PBM section 3: delay and traffic of one message as formulas.
 
 Owns: the formulas and the paper's parameters. Must not know: how anything is simulated.
 """
@@ -110,33 +110,3 @@ def frames(system: str, kind: MailKind, hops: float) -> float:
         return h + 3 + answer + (straight + 1 if kind.reliable and not kind.online else 0.0)
     # Copied, answered, delivered, done; deleted from the copies, said so, confirmed.
     return h + 1 + 2 * (k - 1) + answer + 2 + 2 * (k - 1) + 1 + answer
-
-
-# Table 2 ------------------------------------------------------------------------------------------------------------
-APPLICATION_SERVER_USD: Final = 2000
-DATABASE_SERVER_USD: Final = 3500
-
-
-class Deployment(NamedTuple):
-    """What is bought for every site."""
-
-    name: str
-    application_servers: int
-    database_servers: int
-
-
-DEPLOYMENTS: Final = (
-    Deployment("PBM", 1, 0),
-    Deployment("MSMQ with clustering", 2, 2),
-    Deployment("MSMQ without clustering", 1, 0),
-)
-
-
-def site_cost_usd(deployment: Deployment) -> int:
-    """Per site."""
-    return deployment.application_servers * APPLICATION_SERVER_USD + deployment.database_servers * DATABASE_SERVER_USD
-
-
-def deployment_cost_usd(deployment: Deployment, sites: int, sites_with_broker: float = 1.0) -> float:
-    """Of a whole enterprise; with PBM not every site needs a broker."""
-    return sites * sites_with_broker * site_cost_usd(deployment)

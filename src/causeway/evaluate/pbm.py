@@ -32,7 +32,6 @@ from causeway.evaluate.pbm_costs import (
 from causeway.evaluate.pbm_figures import figures
 from causeway.evaluate.pbm_report import text
 from causeway.evaluate.pbm_tables import (
-    cost_rows,
     crossings,
     crossings_by_size,
     formula_rows,
@@ -40,6 +39,7 @@ from causeway.evaluate.pbm_tables import (
     ring_agreement,
     twin_rows,
 )
+from causeway.evaluate.site_costs import deployment_costs
 from causeway.evaluate.spreading import run_cases
 from causeway.evaluate.transactional_streams import StreamCase, StreamCost, measure_streams
 from causeway.types import SECOND
@@ -168,7 +168,7 @@ def evaluated(costs: Iterable[Cost], extent: Extent) -> Evaluation:
         "churn": sorted(
             (_rounded(c) for c in costs if isinstance(c, ChurnCost)), key=lambda r: (r["seed"], r["system"])
         ),
-        "site_costs": cost_rows(),
+        "site_costs": [msgspec.structs.asdict(cost) for cost in deployment_costs()],
         "agreement": ring_agreement(means),
         "sizes": crossings_by_size(means),
         "measurements": [per_seed(cost) for cost in mail if is_shown(cost)],

@@ -10,6 +10,7 @@ from typing import Any
 from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, PBM
 from causeway.evaluate.pbm_costs import BASE_MS
 from causeway.evaluate.pbm_tables import MailCurve, Tables, curve
+from causeway.evaluate.site_costs import PAPER_PRICES, PAPER_SITES
 from causeway.evaluate.writing import as_markdown, shown
 
 
@@ -187,7 +188,7 @@ def table_2(tables: Tables) -> str:
             "database servers": row["database_servers"],
             "per site, USD": row["site_usd"],
             "times PBM": row["times_pbm"],
-            f"{row['sites']:,} sites, USD": row["enterprise_usd"],
+            f"{PAPER_SITES:,} sites, USD": row["enterprise_usd"],
         }
         for row in tables["site_costs"]
     ]
@@ -195,8 +196,9 @@ def table_2(tables: Tables) -> str:
 
 {as_markdown(rows)}
 
-With the paper's prices (2,000 USD for an application server, 3,500 USD for a database server); `closed_forms.py`
-computes it for others, and for enterprises in which not every site has a broker."""
+With the paper's prices ({PAPER_PRICES.application_server:,.0f} USD for an application server,
+{PAPER_PRICES.database_server:,.0f} USD for a database server); `causeway plan costs` computes it for others, and for
+enterprises in which not every site has a broker."""
 
 
 def limits() -> str:

@@ -13,14 +13,11 @@ from typing import Any, Final, NamedTuple
 from causeway.evaluate.closed_forms import (
     BITS_PER_SECOND,
     CAUSEWAY,
-    DEPLOYMENTS,
     EXPRESS,
     MESSAGE_BYTES,
     MSMQ,
     PBM,
     TRANSACTIONAL,
-    deployment_cost_usd,
-    site_cost_usd,
 )
 from causeway.evaluate.fits import prediction, relative_spread
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, NODES, TWIN, MailCost
@@ -269,21 +266,3 @@ def _crossing(ours: Rows, theirs: Rows, metric: str) -> float | None:
     after = next((at for at, (_, gap) in enumerate(gaps) if gap > 0), len(gaps) - 1)
     (x0, y0), (x1, y1) = gaps[after - 1], gaps[after]
     return round(x0 - y0 * (x1 - x0) / (y1 - y0), 1) if y1 > y0 else None
-
-
-# Table 2 --------------------------------------------------------------------------------------------------------------
-def cost_rows(sites: int = 1000) -> list[dict[str, Any]]:
-    """What a site costs, and an enterprise of many; with PBM half of the sites may do without a broker, say."""
-    cheapest = site_cost_usd(DEPLOYMENTS[0])
-    return [
-        {
-            "deployment": deployment.name,
-            "application_servers": deployment.application_servers,
-            "database_servers": deployment.database_servers,
-            "site_usd": site_cost_usd(deployment),
-            "times_pbm": site_cost_usd(deployment) / cheapest,
-            "sites": sites,
-            "enterprise_usd": deployment_cost_usd(deployment, sites),
-        }
-        for deployment in DEPLOYMENTS
-    ]
