@@ -18,7 +18,7 @@ from rich.table import Table
 from causeway.cli.domains import domain_row, latest
 from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
-from causeway.cli.plan_costs import show_costs
+from causeway.cli.plan_costs import ApplicationServerUsd, Brokers, DatabaseServerUsd, Sites, show_costs
 from causeway.client.url import parse_url
 from causeway.domains.layouts import Layout
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
@@ -41,20 +41,26 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 """What can be planned, and which options are about that alone."""
 
+What = Annotated[
+    str, typer.Argument(metavar="domains|placement|costs", help="What to plan: domains, placement or costs.")
+]
+TableFile = Annotated[
+    str | None,
+    typer.Argument(
+        help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
+        "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin. costs: none."
+    ),
+]
+Threshold = Annotated[float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")]
+TopicsMax = Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")]
+MoveCost = Annotated[float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")]
+
 
 def plan(
     context: typer.Context,
     *,
-    what: Annotated[
-        str, typer.Argument(metavar="domains|placement|costs", help="What to plan: domains, placement or costs.")
-    ],
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
-            "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin. costs: none."
-        ),
-    ] = None,
+    what: What,
+    table: TableFile = None,
     present: Annotated[
         Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
     ] = None,
@@ -66,25 +72,15 @@ def plan(
     cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
     hop_cost: Annotated[float, typer.Option(help="What else a hop costs.")] = HOP_COST,
     out: Annotated[Path | None, typer.Option(help="Write the proposal here, for 'causeway up --seats FILE'.")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")
-    ] = None,
-    topics_max: Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")] = None,
+    threshold: Threshold = None,
+    topics_max: TopicsMax = None,
     no_mirrors: Annotated[bool, typer.Option("--no-mirrors", help="placement: no item has a mirror.")] = False,
     seed: Annotated[int, typer.Option(help="placement: where chance begins; the same seed, the same answer.")] = 0,
-    move_cost: Annotated[
-        float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")
-    ] = None,
-    sites: Annotated[int, typer.Option(help="costs: sites of the enterprise.")] = PAPER_SITES,
-    brokers: Annotated[
-        int | None, typer.Option(help="costs: sites that have a broker; the others use theirs. Default: all.")
-    ] = None,
-    application_server_usd: Annotated[
-        float, typer.Option(help="costs: price of a server for a broker.")
-    ] = PAPER_PRICES.application_server,
-    database_server_usd: Annotated[
-        float, typer.Option(help="costs: price of a server for a database, which clusters of MSMQ share.")
-    ] = PAPER_PRICES.database_server,
+    move_cost: MoveCost = None,
+    sites: Sites = PAPER_SITES,
+    brokers: Brokers = None,
+    application_server_usd: ApplicationServerUsd = PAPER_PRICES.application_server,
+    database_server_usd: DatabaseServerUsd = PAPER_PRICES.database_server,
     as_json: AsJson = False,
 ) -> int:
     """Propose domains for the traffic, or a placement for the rates, that a table tells; or say what servers cost.

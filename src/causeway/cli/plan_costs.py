@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.site_costs import DeploymentCost, ServerPrices, deployment_costs
+
+Sites = Annotated[int, typer.Option(help="costs: sites of the enterprise.")]
+Brokers = Annotated[
+    int | None, typer.Option(help="costs: sites that have a broker; the others use theirs. Default: all.")
+]
+ApplicationServerUsd = Annotated[float, typer.Option(help="costs: price of a server for a broker.")]
+DatabaseServerUsd = Annotated[
+    float, typer.Option(help="costs: price of a server for a database, which clusters of MSMQ share.")
+]
 
 
 def show_costs(
@@ -34,7 +45,7 @@ def show_costs(
     if as_json:
         print_json({"sites": sites, "prices": prices, "deployments": found})
         return EXIT_OK
-    console().print(_table(found, sites))
+    console().print(_table(found))
     console().print(verdict(found, sites), soft_wrap=True, markup=False)
     return EXIT_OK
 
@@ -50,14 +61,14 @@ def verdict(found: Sequence[DeploymentCost], sites: int) -> str:
     )
 
 
-def _table(found: Sequence[DeploymentCost], sites: int) -> Table:
+def _table(found: Sequence[DeploymentCost]) -> Table:
     table = Table(title="cost of servers, USD", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("deployment", no_wrap=True)
-    for column in ("servers", "databases", "a site", "times PBM", "sites with it", f"{sites:,} sites"):
-        table.add_column(column, justify="right")
+    for column in ("servers", "a site", "times PBM", "sites", "all of them"):
+        table.add_column(column, justify="right", no_wrap=True)
     for one in found:
+        servers = f"{one.application_servers}" + (f" + {one.database_servers} db" if one.database_servers else "")
         times = "-" if one.times_pbm is None else f"{one.times_pbm:.3g}"
-        servers = (str(one.application_servers), str(one.database_servers))
         totals = (f"{one.site_usd:,.0f}", times, f"{one.equipped_sites:,}", f"{one.enterprise_usd:,.0f}")
-        table.add_row(one.deployment, *servers, *totals)
+        table.add_row(one.deployment, servers, *totals)
     return table
