@@ -22,11 +22,13 @@ STYLES: Final = (
 
 TICKS_MAX: Final = 12
 DOTS_PER_INCH: Final = 200
-CURVE_ASIDE: Final = 0.045
+CURVE_ASIDE: Final = 0.028
 MARK_ASIDE: Final = 0.14
 """Inches between curves with ranges, and between marks that nothing joins, at one place: they stand side by side."""
 WORDS_AT_END_MAX: Final = 12
-"""A formula with more characters ends where its line does."""
+"""A formula with more characters begins where its line does."""
+LEGEND_POINTS: Final = (9, 8, 7, 6)
+"""Sizes of its words, the first that is not too wide."""
 
 
 def check_drawing(extra: str) -> None:
@@ -61,7 +63,13 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
-        canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
+        for points in LEGEND_POINTS:
+            legend = canvas.legend(
+                loc="outside lower center", ncols=2, frameon=False, handlelength=4.0, fontsize=points, columnspacing=1.5
+            )
+            if legend.get_window_extent().width <= canvas.bbox.width or points == LEGEND_POINTS[-1]:
+                break
+            legend.remove()
         paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
@@ -69,8 +77,11 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
 
 
 def _with_note(figure: Figure) -> str:
-    """Under the axis: what the bars are, where there are some."""
-    return f"{figure.x_label}\n(bars: {figure.bars})" if _has_ranges(figure) else figure.x_label
+    """Under the axis: what the bars are, where there are some; and that curves are not quite where they belong."""
+    if not _has_ranges(figure):
+        return figure.x_label
+    aside = "; curves stand a little side by side" if any(_aside(figure, curve) for curve in figure.curves) else ""
+    return f"{figure.x_label}\n(bars: {figure.bars}{aside})"
 
 
 def _has_ranges(figure: Figure) -> bool:
@@ -88,9 +99,10 @@ def _aside(figure: Figure, curve: Curve) -> float:
 
 
 def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
-    """With its words at its end: above it, or below where something was measured above."""
+    """With its words at its end, many at its beginning: above it, or below where something was measured above."""
     axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
-    end = (curve.xs[-1], curve.ys[-1])
+    at = -1 if len(curve.formula) <= WORDS_AT_END_MAX else 0
+    end = (curve.xs[at], curve.ys[at])
     measured = [point for one in figure.curves if not one.formula for point in zip(one.xs, one.ys, strict=True)]
     below = any(x == end[0] and y > end[1] for x, y in measured)
     axes.annotate(
@@ -99,7 +111,7 @@ def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
         xytext=(0, -5 if below else 4),
         textcoords="offset points",
         color="0.35",
-        horizontalalignment="center" if len(curve.formula) <= WORDS_AT_END_MAX else "right",
+        horizontalalignment="left" if at == 0 else "center",
         verticalalignment="top" if below else "baseline",
     )
 

@@ -44,7 +44,7 @@ from causeway.sim.world import Process
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Key, ServiceClass, key_of
 
 BODY_BYTES: Final = 890
-"""With it the frames of a message take 930 to 1,090 bytes, depending on what is said with it."""
+"""With it the frames of a message take about MESSAGE_BYTES, depending on what is said with it."""
 APART: Final[Duration] = 100 * MILLISECOND
 SETTLED: Final[Duration] = 1 * SECOND
 CREDIT: Final = 1000
@@ -83,12 +83,14 @@ class LetterTimes(Panel):
 class LetterCosts:
     """What some letters of one kind took."""
 
-    def __init__(self, times: LetterTimes, letters: Sequence[Letter], frames: int, size: int) -> None:
+    def __init__(self, times: LetterTimes, letters: Sequence[Letter], counted: Counted) -> None:
         self.one_way = [times.arrived[letter] - times.posted[letter] for letter in letters]
         answered = [letter for letter in letters if letter in times.answered]
         self.round_trip = [times.answered[letter] - times.posted[letter] for letter in answered]
-        self.frames = frames / len(letters)
-        self.bytes = size / len(letters)
+        self.frames = counted.frames / len(letters)
+        self.bytes = counted.bytes / len(letters)
+        self.least, self.greatest = counted.least, counted.greatest
+        """Bytes of the smallest and of the largest frame with a message in it."""
 
 
 class BrokerMail:
@@ -181,7 +183,7 @@ class BrokerMail:
                 self.applications[receiver].read(receiver, CREDIT)
             self.pass_time(2 * SETTLED)
         self.world.network.meter = None
-        return LetterCosts(self.times, letters, counted.frames, counted.bytes)
+        return LetterCosts(self.times, letters, counted)
 
     def _send(self, kind: MailKind, sender: str, receiver: str) -> Iterable[Letter]:
         options: dict[str, Any] = {"reliable": kind.reliable}
@@ -217,9 +219,13 @@ class Counted:
     def __init__(self) -> None:
         self.frames = 0
         self.bytes = 0
+        self.least, self.greatest = 1 << 62, 0
+        """Of frames that have a message in them."""
 
     def __call__(self, sender: Process, receiver: Process, head: Message, size: int) -> None:
         """A frame is put on a line."""
         if isinstance(head.head if isinstance(head, Routed) else head, COUNTED):
             self.frames += 1
             self.bytes += size
+            if size > BODY_BYTES:
+                self.least, self.greatest = min(self.least, size), max(self.greatest, size)

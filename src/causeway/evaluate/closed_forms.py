@@ -18,6 +18,9 @@ DISK: Final[tuple[Duration, Duration]] = (5 * MILLISECOND, 10 * MILLISECOND)
 """A write takes between these two, evenly drawn."""
 DISK_MEAN_MS: Final = 7.5
 
+DIGITS: Final = 16
+"""2^b, with the paper's b = 4."""
+
 MESSAGE_BYTES: Final = 1000
 ACK_BYTES: Final = 32
 """The paper prints neither. An acknowledgement takes about so much on our wire."""
@@ -80,7 +83,8 @@ def one_way_ms(system: str, kind: MailKind, way: HopMeans) -> float:
 
 
 def round_trip_ms(system: str, kind: MailKind, way: HopMeans) -> float:
-    """Formulas (2), (3), (4), (6) and (8). Ours: the answer takes the straight way back, (h+x) + 2 hops or more."""
+    """Formulas (2), (3), (4), (6) and (8). Ours: answers take one hop between brokers, and an express message is
+    answered by its owner."""
     message, ack = way.hop(way.message_bytes), way.hop(way.ack_bytes)
     if system == MSMQ:
         return way.hops * (message + ack) + (2 * DISK_MEAN_MS * (way.hops + 1) if kind.stored else 0.0)
@@ -110,3 +114,11 @@ def frames(system: str, kind: MailKind, hops: float) -> float:
         return h + 3 + answer + (straight + 1 if kind.reliable and not kind.online else 0.0)
     # Copied, answered, delivered, done; deleted from the copies, said so, confirmed.
     return h + 1 + 2 * (k - 1) + answer + 2 + 2 * (k - 1) + 1 + answer
+
+
+def hops_bound(brokers: int) -> int:
+    """⌈log N⌉ to the base 16: hops between brokers at most, says the paper (section 2.3, with two for applications)."""
+    digits = 0
+    while DIGITS**digits < brokers:
+        digits += 1
+    return digits

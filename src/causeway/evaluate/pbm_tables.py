@@ -13,14 +13,16 @@ from typing import Any, Final, NamedTuple
 from causeway.evaluate.closed_forms import (
     BITS_PER_SECOND,
     CAUSEWAY,
+    DISK_MEAN_MS,
     EXPRESS,
     MESSAGE_BYTES,
     MSMQ,
     PBM,
     TRANSACTIONAL,
 )
-from causeway.evaluate.fits import prediction, relative_spread
+from causeway.evaluate.fits import another, prediction, relative_spread
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, NODES, TWIN, MailCost
+from causeway.evaluate.writing import shown
 
 Rows = Sequence[dict[str, Any]]
 Tables = Mapping[str, list[dict[str, Any]]]
@@ -41,6 +43,8 @@ METRICS: Final = (
 WITH_RANGE: Final = ("one_way_ms", "round_trip_ms", "frames")
 PAPER_SIZE_MAX: Final = 1024
 """The paper's largest network."""
+PAPER_CROSSING_MS: Final = 35
+"""Printed as "about 35 seconds"; milliseconds are meant."""
 AGREED: Final = 0.02
 """So much may a simulated mean and its formula differ where the formula's assumptions hold."""
 
@@ -70,6 +74,10 @@ def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
 def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
     row |= {"seeds": len(group), "messages": sum(cost.messages for cost in group)}
+    row |= {"hops_max": max(cost.hops_max for cost in group)}
+    row |= {"long_ways": round(statistics.fmean(cost.long_ways for cost in group), 4)}
+    row |= {"least_bytes": min(cost.least_bytes for cost in group)}
+    row |= {"greatest_bytes": max(cost.greatest_bytes for cost in group)}
     for metric in METRICS:
         values = _values(group, metric)
         row[metric] = mean = round(statistics.fmean(values), 4) if values else None
@@ -120,44 +128,72 @@ class MailCurve(NamedTuple):
     learned: bool = False
     perfect: bool = False
     """Tables that know the nearest of all; otherwise those of the code that `best_code` says."""
+    directed: bool = False
+    """Both directions of a pair are drawn apart."""
 
 
 def curve(
-    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None
+    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None, best: Rows | None = None
 ) -> list[dict[str, Any]]:
-    """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there."""
+    """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there.
+
+    Which code is shown is said by `best`, if these are not all rows.
+    """
     wanted = {"system": line.system, "service": line.service, "reliable": line.reliable, "learned": line.learned}
-    wanted |= {"online": line.online or line.system == MSMQ, "directed": False}
+    wanted |= {"online": line.online or line.system == MSMQ, "directed": line.directed}
     wanted |= {name: value for name, value in (("brokers", brokers), ("most_ms", most_ms)) if value is not None}
     found = select(means, **wanted)
     if line.system == MSMQ:
         return found
-    if line.perfect:
-        return [row for row in found if (row["code"], row["seen"]) == (FILLED, 0)]
-    chosen = {row["brokers"]: best_code(means, row["brokers"]) for row in found}
+    if line.perfect or line.directed:
+        return [row for row in found if row["code"] == FILLED and (row["seen"] == 0) == line.perfect]
+    chosen = {row["brokers"]: best_code(best or means, row["brokers"]) for row in found}
     return [row for row in found if row["code"] == chosen[row["brokers"]] and (row["code"] == JOINED or row["seen"])]
 
 
 # Formulas -------------------------------------------------------------------------------------------------------------
+FORMULA_KEYS: Final = ("system", "directed", "learned", "service", "reliable", "online")
+
+
 def formula_rows(means: Rows) -> list[dict[str, Any]]:
-    """How far simulated means are from the paper's formulas, at the worst, over all networks and distances."""
+    """How far simulated means are from formulas, at the worst, over all networks and distances: the paper's for PBM and
+    MSMQ, ours for our brokers. Whole brokers are compared with the exchange instead."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in means:
-        if row["system"] in (PBM, MSMQ) and not row["directed"]:
-            key = (row["system"], row["service"], row["reliable"], row["online"])
-            found.setdefault(key, []).append(row)
+        if row["code"] not in (NODES, TWIN):
+            found.setdefault(tuple(row[key] for key in FORMULA_KEYS), []).append(row)
     return [
         {
-            "system": system,
-            "service": service,
-            "reliable": reliable,
-            "online": online,
+            **dict(zip(FORMULA_KEYS, key, strict=True)),
             "networks": len(rows),
             **{f"{metric}_off": _worst(rows, metric) for metric in WITH_RANGE},
-            "assumes_away": system == PBM and service != EXPRESS and reliable and not online,
+            "assumes_away": rows[0]["system"] != MSMQ
+            and rows[0]["service"] != EXPRESS
+            and rows[0]["reliable"]
+            and not rows[0]["online"],
         }
-        for (system, service, reliable, online), rows in found.items()
+        for key, rows in found.items()
     ]
+
+
+def independent_rows(means: Rows) -> list[dict[str, Any]]:
+    """Delays that follow from what was drawn alone, without any measured distance: each beside what was measured."""
+    rows = []
+    sending = 2 * 8 * MESSAGE_BYTES / BITS_PER_SECOND * 1000
+    learned = MailCurve(CAUSEWAY, learned=True)
+    lines = (MailCurve(PBM), MailCurve(PBM, online=False), learned, MailCurve(MSMQ), MailCurve(MSMQ, EXPRESS))
+    by_place = [{(row["brokers"], row["most_ms"]): row for row in curve(means, line)} for line in lines]
+    for place in by_place[0]:
+        there, away, straight, kept, express = (found[place] for found in by_place)
+        hop = sending + (1 + place[1]) / 2
+        for what, measured, expected in (
+            ("last hop", there["one_way_ms"] - away["one_way_ms"], hop),
+            ("learned route", straight["one_way_ms"], (straight["hops"] + 2) * hop),
+            ("disks", kept["one_way_ms"] - express["one_way_ms"], DISK_MEAN_MS * (kept["hops"] + 1)),
+        ):
+            row = {"what": what, "brokers": place[0], "most_ms": place[1], "measured_ms": round(measured, 4)}
+            rows.append({**row, "expected_ms": round(expected, 4), "off": round(measured / expected - 1, 4)})
+    return rows
 
 
 def _worst(rows: Rows, metric: str) -> float | None:
@@ -180,6 +216,7 @@ def twin_rows(means: Rows) -> list[dict[str, Any]]:
     for real in select(means, code=NODES):
         (twin,) = select(means, code=TWIN, **{key: real[key] for key in KEYS if key != "code"})
         row = {key: real[key] for key in ("brokers", "service", "reliable", "online", "learned", "seeds", "messages")}
+        row |= {key: real[key] for key in ("least_bytes", "greatest_bytes")}
         for metric in ("one_way_ms", "round_trip_ms", "frames", "bytes"):
             row |= {f"brokers_{metric}": real[metric], f"exchange_{metric}": twin[metric]}
         rows.append(row)
@@ -212,27 +249,46 @@ VARIANTS: Final = {
     "PBM, perfect tables": MailCurve(PBM, perfect=True),
     "our brokers": MailCurve(CAUSEWAY),
     "our brokers, learned routes": MailCurve(CAUSEWAY, learned=True),
+    "PBM, directions apart": MailCurve(PBM, directed=True),
+    "our brokers, directions apart": MailCurve(CAUSEWAY, directed=True),
 }
 
 
-def crossings(means: Rows) -> list[dict[str, Any]]:
+def crossings(means: Rows, by_seed: Sequence[Rows]) -> list[dict[str, Any]]:
     """The distance beyond which MSMQ is faster, for each size measured at several distances; None when it always is.
 
-    Delays are straight lines over the distance, so that this is exact between two distances, and beyond the last.
+    Delays are straight lines over the distance, so that this is exact between two distances, and beyond the last. The
+    range is that of another seed, as in `mean_rows`.
     """
     rows = []
     for name, variant in VARIANTS.items():
         for service in (TRANSACTIONAL, EXPRESS):
-            ours = curve(means, variant._replace(service=service))
-            for brokers in _several(ours):
-                first = [row for row in ours if row["brokers"] == brokers]
-                second = curve(means, MailCurve(MSMQ, service), brokers=brokers)
-                row = {"variant": name, "brokers": brokers, "service": service}
-                rows += [
-                    {**row, "metric": metric, "crossing_ms": _crossing(first, second, metric)}
-                    for metric in ("one_way_ms", "round_trip_ms")
-                ]
+            for metric in ("one_way_ms", "round_trip_ms"):
+                line = variant._replace(service=service)
+                found = _crossings(means, line, metric, means)
+                seeds = [_crossings(rows_of_one, line, metric, means) for rows_of_one in by_seed]
+                values = {size: [one[size] for one in seeds if size in one] for size in found}
+                whole = [[v for v in of_size if v is not None] for of_size in values.values() if None not in of_size]
+                spread = relative_spread(whole) if whole else math.inf
+                for size, at in found.items():
+                    width = math.inf
+                    if at is not None and None not in values[size]:
+                        width = at * prediction(spread, max(map(len, whole)), len(values[size]))
+                    row = {"variant": name, "brokers": size, "service": service, "metric": metric, "crossing_ms": at}
+                    row |= {"crossing_ms_range": round(width, 1) if math.isfinite(width) else None}
+                    rows.append({**row, "seeds": len(values[size])})
     return rows
+
+
+def _crossings(rows: Rows, line: MailCurve, metric: str, best: Rows) -> dict[int, float | None]:
+    """By size."""
+    ours = curve(rows, line, best=best)
+    found = {}
+    for brokers in _several(ours):
+        first = [row for row in ours if row["brokers"] == brokers]
+        second = curve(rows, MailCurve(MSMQ, line.service, directed=line.directed), brokers=brokers)
+        found[brokers] = _crossing(first, second, metric)
+    return found
 
 
 def _several(rows: Rows) -> list[int]:
@@ -266,3 +322,28 @@ def _crossing(ours: Rows, theirs: Rows, metric: str) -> float | None:
     after = next((at for at, (_, gap) in enumerate(gaps) if gap > 0), len(gaps) - 1)
     (x0, y0), (x1, y1) = gaps[after - 1], gaps[after]
     return round(x0 - y0 * (x1 - x0) / (y1 - y0), 1) if y1 > y0 else None
+
+
+# Over seeds -----------------------------------------------------------------------------------------------------------
+def over_seeds(rows: Rows, metrics: Sequence[str]) -> dict[str, tuple[float, float | None]]:
+    """Mean of each, and around it the range of another seed, where there are several."""
+    found = {}
+    for metric in metrics:
+        mean, width = another([row[metric] for row in rows])
+        found[metric] = (mean, width if math.isfinite(width) else None)
+    return found
+
+
+def with_range(row: dict[str, Any], metric: str) -> str:
+    """A number as people read it, with its range where it has one."""
+    value, width = row[metric], row[f"{metric}_range"]
+    if value is None:
+        return "never"
+    return shown(value) + (f" ± {shown(width)}" if width is not None else "")
+
+
+def crossing_row(tables: Tables, variant: str, brokers: int, metric: str = "one_way_ms") -> dict[str, Any]:
+    """The row of transactional messages."""
+    wanted = (variant, brokers, TRANSACTIONAL, metric)
+    keys = ("variant", "brokers", "service", "metric")
+    return next(row for row in tables["crossings"] if tuple(row[key] for key in keys) == wanted)

@@ -15,6 +15,7 @@ from causeway.evaluate.closed_forms import (
     HopMeans,
     MailKind,
     frames,
+    hops_bound,
     one_way_ms,
     round_trip_ms,
 )
@@ -61,6 +62,10 @@ def test_messages_are_those_of_the_paper(service: str, reliable: bool, online: b
 def test_our_answers_take_one_hop_back_however_long_the_way_was() -> None:
     assert frames(CAUSEWAY, THERE, 5) - frames(CAUSEWAY, THERE, 2) == 3
     assert frames(PBM, THERE, 5) - frames(PBM, THERE, 2) == 6
+
+
+def test_bound_of_hops_is_the_number_of_digits() -> None:
+    assert [hops_bound(brokers) for brokers in (1, 16, 17, 256, 257, 4096)] == [0, 1, 2, 2, 3, 3]
 
 
 def test_there_are_five_types_twice() -> None:
