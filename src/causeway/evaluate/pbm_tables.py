@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from causeway.evaluate.closed_forms import (
+    ACK_BYTES,
     BITS_PER_SECOND,
     CAUSEWAY,
     DISK_MEAN_MS,
@@ -65,10 +66,11 @@ def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
 
 
 def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
-    """All sizes of a system and a kind of message; rings with tables that are joined and filled."""
+    """All sizes of a system and a kind of message; rings with tables that are joined and filled, but not perfect."""
+    perfect = cost.code == FILLED and not cost.seen
     code = FILLED if cost.code == JOINED else cost.code
     kind = (cost.service, cost.reliable, cost.online, cost.learned)
-    return (cost.system, code, *kind, cost.most_ms, cost.directed)
+    return (cost.system, code, perfect, *kind, cost.most_ms, cost.directed)
 
 
 def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
@@ -179,21 +181,31 @@ def formula_rows(means: Rows) -> list[dict[str, Any]]:
 def independent_rows(means: Rows) -> list[dict[str, Any]]:
     """Delays that follow from what was drawn alone, without any measured distance: each beside what was measured."""
     rows = []
-    sending = 2 * 8 * MESSAGE_BYTES / BITS_PER_SECOND * 1000
-    learned = MailCurve(CAUSEWAY, learned=True)
-    lines = (MailCurve(PBM), MailCurve(PBM, online=False), learned, MailCurve(MSMQ), MailCurve(MSMQ, EXPRESS))
+    message, ack = (8 * size / BITS_PER_SECOND * 1000 for size in (MESSAGE_BYTES, ACK_BYTES))
+    away_line, learned = MailCurve(PBM, online=False), MailCurve(CAUSEWAY, learned=True)
+    theirs = (MailCurve(MSMQ), MailCurve(MSMQ, EXPRESS))
+    lines = (MailCurve(PBM), away_line, away_line._replace(service=EXPRESS), learned, *theirs)
     by_place = [{(row["brokers"], row["most_ms"]): row for row in curve(means, line)} for line in lines]
     for place in by_place[0]:
-        there, away, straight, kept, express = (found[place] for found in by_place)
-        hop = sending + (1 + place[1]) / 2
+        there, away, unstored, straight, kept, express = (found[place] for found in by_place)
+        hop = 2 * message + (1 + place[1]) / 2
+        copying = 2 * message + 2 * ack + _slower(place[1], message)
         for what, measured, expected in (
             ("last hop", there["one_way_ms"] - away["one_way_ms"], hop),
             ("learned route", straight["one_way_ms"], (straight["hops"] + 2) * hop),
+            ("copies", away["round_trip_ms"] - unstored["round_trip_ms"], copying),
             ("disks", kept["one_way_ms"] - express["one_way_ms"], DISK_MEAN_MS * (kept["hops"] + 1)),
         ):
             row = {"what": what, "brokers": place[0], "most_ms": place[1], "measured_ms": round(measured, 4)}
             rows.append({**row, "expected_ms": round(expected, 4), "off": round(measured / expected - 1, 4)})
     return rows
+
+
+def _slower(most_ms: float, later: float) -> float:
+    """The mean of the longer one of two ways there and back, of which one begins so much later."""
+    width = 2 * (most_ms - 1)
+    later = min(later, width)
+    return 2 + width / 2 + later + (width - later) ** 3 / (6 * width**2)
 
 
 def _worst(rows: Rows, metric: str) -> float | None:

@@ -158,11 +158,12 @@ def test_delays_follow_from_the_distribution_of_distances_alone(committed: dict[
     """No distance that was measured is in what is expected: hops to anywhere take the mean of those drawn."""
     found: dict[str, list[float]] = {}
     for row in committed["independent"]:
-        found.setdefault(row["what"], []).append(row["off"])
+        if row["what"] != "copies" or row["brokers"] > 64:  # 64 brokers have only 64 pairs of copies
+            found.setdefault(row["what"], []).append(row["off"])
     assert {what: len(offs) > 10 for what, offs in found.items()} == dict.fromkeys(
-        ("last hop", "learned route", "disks"), True
+        ("last hop", "learned route", "copies", "disks"), True
     )
-    for what, most in (("last hop", 0.06), ("learned route", 0.03), ("disks", 0.02)):
+    for what, most in (("last hop", 0.06), ("learned route", 0.03), ("copies", 0.04), ("disks", 0.02)):
         assert max(map(abs, found[what])) <= most, what
         assert abs(sum(found[what])) / len(found[what]) <= most / 2, what
 
