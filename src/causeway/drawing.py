@@ -80,12 +80,12 @@ def _with_note(figure: Figure) -> str:
     """Under the axis: what the bars are, where there are some; and that curves are not quite where they belong."""
     if not _has_ranges(figure):
         return figure.x_label
-    aside = "; curves stand a little side by side" if any(_aside(figure, curve) for curve in figure.curves) else ""
-    return f"{figure.x_label}\n(bars: {figure.bars}{aside})"
+    aside = ";\ncurves stand a little side by side" if any(_aside(figure, curve) for curve in figure.curves) else ""
+    return f"{figure.x_label}\n(bars: {figure.bars}, behind marks where short{aside})"
 
 
 def _has_ranges(figure: Figure) -> bool:
-    return any(curve.ranges for curve in figure.curves)
+    return any(high > low for curve in figure.curves for low, high in curve.ranges)
 
 
 def _aside(figure: Figure, curve: Curve) -> float:
@@ -117,14 +117,15 @@ def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
 
 
 def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
-    """Bars behind, then the line, then its marks, which hide both."""
+    """Bars behind, then the line, then its marks, which hide both; large hollow marks behind what they surround."""
     from matplotlib.transforms import ScaledTranslation
 
     mark, line, grey = STYLES[curve.style % len(STYLES)]
     moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
     drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
-    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
+    large = curve.hollow and not curve.joined
+    drawn.set(linestyle=line if curve.joined else "none", markersize=8.0 if large else 5.0, zorder=1.95 if large else 2)
     drawn.set_transform(moved)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
         if high > low:

@@ -59,7 +59,7 @@ def test_bars_are_explained_under_the_axes_where_there_are_some(tmp_path: Path) 
     curve = Curve("measured", (1, 2, 4), (5, 7, 9), ((4, 6), (6, 8), (8, 10)))
     with_bars = Figure("with", "Cost", "servers", "cells", (curve,), bars="ten seeds")
     bare = msgspec.structs.replace(with_bars, name="bare", curves=(msgspec.structs.replace(curve, ranges=()),))
-    assert "(bars: ten seeds)" in draw(with_bars, tmp_path)[1].read_text()
+    assert "(bars: ten seeds, behind marks where short)" in draw(with_bars, tmp_path)[1].read_text()
     assert "bars" not in draw(bare, tmp_path)[1].read_text()
 
 
