@@ -182,6 +182,7 @@ def _fig_6(means: Rows) -> str:
         {
             "brokers": pbm["brokers"],
             "PBM hops": pbm["hops"],
+            "longest way": pbm["hops_max"],
             "ms per hop": pbm["hop_ms"],
             "MSMQ hops": msmq["hops"],
             "ms per link": msmq["hop_ms"],
