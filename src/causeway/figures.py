@@ -1,4 +1,4 @@
-"""Figures as records: points and words. `evaluate.drawing` makes pictures of them; who fills them needs no matplotlib.
+"""Figures as records: points and words. `drawing` makes pictures of them; who fills them needs no matplotlib.
 
 Owns: these records. Must not know: how a figure is drawn, where files go.
 """
@@ -40,3 +40,5 @@ class Figure(msgspec.Struct, frozen=True):
     """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
     y_scale: str = ""
     """Of the upright axis, where it is another."""
+    bars: str = "least and greatest of all seeds"
+    """What ranges are; written under the axes where a curve has some."""

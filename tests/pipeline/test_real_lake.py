@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import causeway
-from causeway.evaluate.drawing import draw
+from causeway.drawing import draw
 from causeway.lake.schema import KINDS
 from causeway.pipeline.frame import JobResult
 from causeway.pipeline.quality import segments

@@ -11,7 +11,7 @@ from tests.tidy.tree import ROOT, SOURCE, expect_none
 
 USERS = {"cli", "evaluate", "pipeline", "__main__"}
 """The command line, which loads what a command needs; and the parts that have something to draw, compute or read."""
-LOADED = {"matplotlib": "", "numpy": "placement", "pyspark": "", "pyarrow": "lake"}
+LOADED = {"matplotlib": "drawing", "numpy": "placement", "pyspark": "", "pyarrow": "lake"}
 """What a contract keeps out of the package, and who beside the users may load it."""
 
 

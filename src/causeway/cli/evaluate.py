@@ -14,8 +14,8 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson
 from causeway.cli.output import console, notices, print_json
+from causeway.drawing import check_drawing
 from causeway.errors import ConfigError
-from causeway.evaluate.drawing import check_drawing
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
@@ -76,7 +76,7 @@ def evaluate(
         raise ConfigError("jobs", jobs, "counts processes of this machine; with --master the cluster decides")
     if quick and fresh:
         raise ConfigError("fresh", fresh, "forgets the cases of a run without --quick; leave one of them out")
-    check_drawing()
+    check_drawing("evaluate")
     if experiment == ALL:
         whole = out or Path("evaluation")
         folders = {name: whole / name for name in EXPERIMENTS}

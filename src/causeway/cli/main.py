@@ -73,6 +73,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway plan domains traffic.csv --present seats.json --domain-size-max 16 --out better.json",
         "cat traffic.json | causeway plan domains - --url causeway://127.0.0.1:7400 --json",
         "causeway plan placement examples/placement.json --threshold 0.02",
+        "causeway plan costs --sites 400 --brokers 120 --application-server-usd 3100",
     ),
     "sim": ("causeway sim --seed 7", "causeway sim --seed 7 --brokers 12 --trace-digest", "causeway sim --json"),
     "evaluate": (

@@ -16,8 +16,8 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
+from causeway.drawing import check_drawing, draw
 from causeway.errors import ConfigError
-from causeway.evaluate.drawing import check_drawing, draw
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
 from causeway.pipeline.progress import task_counts
@@ -65,7 +65,7 @@ def pipeline(
         raise ConfigError("checkpoint", str(checkpoint), "is for --stream; give both")
     request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
     check_request(job, request)
-    check_drawing()
+    check_drawing("pipeline")
     request = check_lake(job, request)
     with (
         spark_errors(),

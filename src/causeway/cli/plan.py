@@ -1,4 +1,4 @@
-"""`causeway plan`: which domains suit the traffic; which placement of items suits their rates is plan_placement.py."""
+"""`causeway plan`: which domains suit the traffic. Placements are in plan_placement.py, costs in plan_costs.py."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.table import Table
 from causeway.cli.domains import domain_row, latest
 from causeway.cli.options import AsJson, read_text
 from causeway.cli.output import EXIT_OK, console, notices, print_json
+from causeway.cli.plan_costs import ApplicationServerUsd, Brokers, DatabaseServerUsd, Sites, show_costs
 from causeway.client.url import parse_url
 from causeway.domains.layouts import Layout
 from causeway.domains.limits import SEATS_PER_DOMAIN_MAX
@@ -25,6 +26,7 @@ from causeway.domains.plan import Proposal, propose
 from causeway.domains.tables import read_seats, read_traffic, seats_of, written_seats
 from causeway.domains.traffic import CELL_COST, HOP_COST, Prices
 from causeway.errors import ConfigError
+from causeway.evaluate.site_costs import PAPER_PRICES, PAPER_SITES, ServerPrices
 from causeway.local.everybody import reports_of
 
 SHOWN_DOMAINS_MAX: Final = 40
@@ -35,21 +37,30 @@ QUIET_SECONDS: Final = 1.0
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "domains": ("present", "domain_size_max", "cell_cost", "hop_cost", "out"),
     "placement": ("threshold", "topics_max", "no_mirrors", "seed", "move_cost"),
+    "costs": ("sites", "brokers", "application_server_usd", "database_server_usd"),
 }
 """What can be planned, and which options are about that alone."""
+
+What = Annotated[
+    str, typer.Argument(metavar="domains|placement|costs", help="What to plan: domains, placement or costs.")
+]
+TableFile = Annotated[
+    str | None,
+    typer.Argument(
+        help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
+        "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin. costs: none."
+    ),
+]
+Threshold = Annotated[float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")]
+TopicsMax = Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")]
+MoveCost = Annotated[float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")]
 
 
 def plan(
     context: typer.Context,
     *,
-    what: Annotated[str, typer.Argument(metavar="domains|placement", help="What to plan: domains or placement.")],
-    table: Annotated[
-        str | None,
-        typer.Argument(
-            help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
-            "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin."
-        ),
-    ] = None,
+    what: What,
+    table: TableFile = None,
     present: Annotated[
         Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
     ] = None,
@@ -61,18 +72,18 @@ def plan(
     cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
     hop_cost: Annotated[float, typer.Option(help="What else a hop costs.")] = HOP_COST,
     out: Annotated[Path | None, typer.Option(help="Write the proposal here, for 'causeway up --seats FILE'.")] = None,
-    threshold: Annotated[
-        float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")
-    ] = None,
-    topics_max: Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")] = None,
+    threshold: Threshold = None,
+    topics_max: TopicsMax = None,
     no_mirrors: Annotated[bool, typer.Option("--no-mirrors", help="placement: no item has a mirror.")] = False,
     seed: Annotated[int, typer.Option(help="placement: where chance begins; the same seed, the same answer.")] = 0,
-    move_cost: Annotated[
-        float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")
-    ] = None,
+    move_cost: MoveCost = None,
+    sites: Sites = PAPER_SITES,
+    brokers: Brokers = None,
+    application_server_usd: ApplicationServerUsd = PAPER_PRICES.application_server,
+    database_server_usd: DatabaseServerUsd = PAPER_PRICES.database_server,
     as_json: AsJson = False,
 ) -> int:
-    """Propose domains for the traffic, or a placement for the rates, that a table tells, beside the present ones.
+    """Propose domains for the traffic, or a placement for the rates, that a table tells; or say what servers cost.
 
     A message pays for every hop between seats: hop-cost, and cell-cost times the square of the seats of that domain,
     which are the cells of its clock. Columns from_seat and to_seat say where applications have their seats; without
@@ -85,8 +96,17 @@ def plan(
     least. With --json it prints "items" and "brokers" with their risks, "utility", "bound", "gap", "feasible",
     "alternatives", "changes" and more. With --url instead of a table it asks the landmarks of a running cluster, and
     prints "domains", one such object for each.
+
+    Costs are Table 2 of PBM with your prices: a broker is one server, a cluster of MSMQ is two servers and two for the
+    database, and without clustering it is one, which nothing replaces when it fails. MSMQ has that at every site; with
+    brokers not every site needs one. With --json it prints "sites", "prices" and "deployments", each with
+    "application_servers", "database_servers", "site_usd", "times_pbm", "equipped_sites" and "enterprise_usd".
     """
     _check_options(context, what)
+    if what == "costs":
+        given = {"table": table, "url": url}
+        servers = ServerPrices(application_server_usd, database_server_usd)
+        return show_costs(given, sites, brokers, servers, as_json=as_json)
     if what == "placement":
         from causeway.cli.plan_placement import plan_items  # it needs numpy, which domains do not
 
@@ -117,7 +137,7 @@ def _tell(found: Proposal, out: Path | None, *, as_json: bool) -> None:
 
 
 def _check_options(context: typer.Context, what: str) -> None:
-    """No option of one plan is silently ignored by the other."""
+    """No option of one plan is silently ignored by another."""
     if what not in OPTIONS:
         raise ConfigError("plan", what, f"must be {' or '.join(map(repr, OPTIONS))}")
     for other, options in OPTIONS.items():

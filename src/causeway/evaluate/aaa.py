@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from causeway.evaluate.aaa_words import conclusions, text
-from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.fits import another, confidence, logarithm_fit, power_fit
 from causeway.evaluate.seat_costs import (
     BROADCAST,
@@ -28,6 +28,7 @@ from causeway.evaluate.seat_costs import (
     measure,
     warm_up_for,
 )
+from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
 
 TITLE: Final = "What causal order costs: AAA, section 6"

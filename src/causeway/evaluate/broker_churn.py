@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from causeway.client.settings import SessionConfig
 from causeway.evaluate.broker_mail import BODY_BYTES, BrokerMail
 from causeway.evaluate.broker_rings import CheapestLinks, JoinedRing, calm_options, join
 from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, TRANSACTIONAL, MailKind
@@ -31,6 +32,12 @@ EVERY: Final[Duration] = 500 * MILLISECOND
 CALM: Final[Duration] = 5 * SECOND
 """Before the first failure; what is sent then is what the rest is compared with."""
 LATE_MS: Final = 1000
+SILENCE: Final[Duration] = 4 * SECOND
+"""Until brokers give up one of them that says nothing."""
+SESSION_SILENCE: Final[Duration] = next(
+    field.default for field in msgspec.structs.fields(SessionConfig) if field.name == "silence"
+)
+"""The same, of applications with their broker."""
 PATIENCE: Final[Duration] = 60 * SECOND
 KIND: Final = MailKind(TRANSACTIONAL, reliable=True, online=True)
 
@@ -89,7 +96,7 @@ def measure_churn(case: ChurnCase) -> tuple[ChurnCost, ...]:
     ]
     distances = SiteDistances(case.seed, BASE_MS * MILLISECOND)
     options = msgspec.structs.replace(
-        calm_options(case.seed, case.brokers), heartbeat=SECOND, silence=4 * SECOND, retry=500 * MILLISECOND
+        calm_options(case.seed, case.brokers), heartbeat=SECOND, silence=SILENCE, retry=500 * MILLISECOND
     )
     overlays = join(case.brokers, distances, case.seed, options=options)
     mail = BrokerMail(JoinedRing(overlays), distances, case.seed, min(PAIRS_MAX, case.brokers // 3), spare_homes=4)

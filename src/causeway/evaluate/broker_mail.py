@@ -25,7 +25,6 @@ from causeway.core.messages import (
     Rejected,
     Replicate,
     Resend,
-    Routed,
     Settle,
     Settled,
 )
@@ -40,12 +39,12 @@ from causeway.sim.clock import Clock
 from causeway.sim.faults import stream
 from causeway.sim.letters import Letter
 from causeway.sim.routing import Overlays, node_of
-from causeway.sim.traffic import FrameCounts
+from causeway.sim.traffic import FrameCounts, content_of
 from causeway.sim.world import Process
 from causeway.types import MILLISECOND, SECOND, BrokerId, Duration, Instant, Key, ServiceClass, key_of
 
 BODY_BYTES: Final = 890
-"""With it the frames of a message take 930 to 1,090 bytes, depending on what is said with it."""
+"""With it the frames of a message take about MESSAGE_BYTES, depending on what is said with it."""
 APART: Final[Duration] = 100 * MILLISECOND
 SETTLED: Final[Duration] = 1 * SECOND
 CREDIT: Final = 1000
@@ -84,12 +83,14 @@ class LetterTimes(Panel):
 class LetterCosts:
     """What some letters of one kind took."""
 
-    def __init__(self, times: LetterTimes, letters: Sequence[Letter], frames: int, size: int) -> None:
+    def __init__(self, times: LetterTimes, letters: Sequence[Letter], counted: MailFrames) -> None:
         self.one_way = [times.arrived[letter] - times.posted[letter] for letter in letters]
         answered = [letter for letter in letters if letter in times.answered]
         self.round_trip = [times.answered[letter] - times.posted[letter] for letter in answered]
-        self.frames = frames / len(letters)
-        self.bytes = size / len(letters)
+        self.frames = counted.frames.total() / len(letters)
+        self.bytes = counted.bytes.total() / len(letters)
+        self.least, self.greatest = counted.least, counted.greatest
+        """Bytes of the smallest and of the largest frame with a message in it."""
 
 
 class BrokerMail:
@@ -172,7 +173,7 @@ class BrokerMail:
             for _, receiver in self.pairs:
                 self.applications[receiver].close()
             self.pass_time(SETTLED)
-        self.world.network.meter = counted = FrameCounts(_counted)
+        self.world.network.meter = counted = MailFrames()
         letters = [letter for pair in self.pairs for letter in self._send(kind, *pair)]
         self.pass_time(SETTLED)
         if not kind.online:
@@ -181,7 +182,7 @@ class BrokerMail:
                 self.applications[receiver].read(receiver, CREDIT)
             self.pass_time(2 * SETTLED)
         self.world.network.meter = None
-        return LetterCosts(self.times, letters, counted.frames.total(), counted.bytes.total())
+        return LetterCosts(self.times, letters, counted)
 
     def _send(self, kind: MailKind, sender: str, receiver: str) -> Iterable[Letter]:
         options: dict[str, Any] = {"reliable": kind.reliable}
@@ -211,6 +212,16 @@ def _tell_nobody(turn: Turn, sender: BrokerId, key: Key) -> None:
     """In place of `MailCourier.teach`."""
 
 
-def _counted(head: Message) -> str | None:
-    """Frames on account of messages are of one sort; others do not count."""
-    return "mail" if isinstance(head.head if isinstance(head, Routed) else head, COUNTED) else None
+class MailFrames(FrameCounts):
+    """Frames on account of messages; others do not count."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda head: "mail" if isinstance(content_of(head), COUNTED) else None)
+        self.least, self.greatest = 1 << 62, 0
+        """Bytes of frames that have a message in them."""
+
+    def __call__(self, sender: Process, receiver: Process, head: Message, size: int) -> None:
+        """See `FrameCounts`."""
+        super().__call__(sender, receiver, head, size)
+        if isinstance(content_of(head), COUNTED) and size > BODY_BYTES:
+            self.least, self.greatest = min(self.least, size), max(self.greatest, size)

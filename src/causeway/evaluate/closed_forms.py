@@ -1,4 +1,4 @@
-"""PBM section 3: delay and traffic of one message as formulas, and Table 2, what a site costs.
+"""PBM section 3: delay and traffic of one message as formulas.
 
 Owns: the formulas and the paper's parameters. Must not know: how anything is simulated.
 """
@@ -17,6 +17,9 @@ LINKS: Final = 5
 DISK: Final[tuple[Duration, Duration]] = (5 * MILLISECOND, 10 * MILLISECOND)
 """A write takes between these two, evenly drawn."""
 DISK_MEAN_MS: Final = 7.5
+
+DIGITS: Final = 16
+"""2^b, with the paper's b = 4."""
 
 MESSAGE_BYTES: Final = 1000
 ACK_BYTES: Final = 32
@@ -80,7 +83,8 @@ def one_way_ms(system: str, kind: MailKind, way: HopMeans) -> float:
 
 
 def round_trip_ms(system: str, kind: MailKind, way: HopMeans) -> float:
-    """Formulas (2), (3), (4), (6) and (8). Ours: the answer takes the straight way back, (h+x) + 2 hops or more."""
+    """Formulas (2), (3), (4), (6) and (8). Ours: answers take one hop between brokers, and an express message is
+    answered by its owner."""
     message, ack = way.hop(way.message_bytes), way.hop(way.ack_bytes)
     if system == MSMQ:
         return way.hops * (message + ack) + (2 * DISK_MEAN_MS * (way.hops + 1) if kind.stored else 0.0)
@@ -112,31 +116,9 @@ def frames(system: str, kind: MailKind, hops: float) -> float:
     return h + 1 + 2 * (k - 1) + answer + 2 + 2 * (k - 1) + 1 + answer
 
 
-# Table 2 ------------------------------------------------------------------------------------------------------------
-APPLICATION_SERVER_USD: Final = 2000
-DATABASE_SERVER_USD: Final = 3500
-
-
-class Deployment(NamedTuple):
-    """What is bought for every site."""
-
-    name: str
-    application_servers: int
-    database_servers: int
-
-
-DEPLOYMENTS: Final = (
-    Deployment("PBM", 1, 0),
-    Deployment("MSMQ with clustering", 2, 2),
-    Deployment("MSMQ without clustering", 1, 0),
-)
-
-
-def site_cost_usd(deployment: Deployment) -> int:
-    """Per site."""
-    return deployment.application_servers * APPLICATION_SERVER_USD + deployment.database_servers * DATABASE_SERVER_USD
-
-
-def deployment_cost_usd(deployment: Deployment, sites: int, sites_with_broker: float = 1.0) -> float:
-    """Of a whole enterprise; with PBM not every site needs a broker."""
-    return sites * sites_with_broker * site_cost_usd(deployment)
+def hops_bound(brokers: int) -> int:
+    """⌈log N⌉ to the base 16: hops between brokers at most, says the paper (section 2.3, with two for applications)."""
+    digits = 0
+    while DIGITS**digits < brokers:
+        digits += 1
+    return digits

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from causeway.figures import Curve, Figure
+from causeway.figures import Figure
 from causeway.spread import Processes, Spread
-
-__all__ = ["Conclusion", "Curve", "Evaluation", "Extent", "Figure"]
 
 
 class Extent(NamedTuple):

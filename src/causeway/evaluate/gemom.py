@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from causeway.evaluate.burst_brokers import BurstCase, BurstCount, replayed_bursts
-from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.fits import another
 from causeway.evaluate.gemom_bursts import burst_figure, burst_tables
 from causeway.evaluate.gemom_words import conclusions, text
@@ -35,6 +35,7 @@ from causeway.evaluate.placement_trials import (
     Trials,
     measure,
 )
+from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
 
 TITLE: Final = "What placement by risk gains: GEMOM, section IV"
@@ -242,6 +243,7 @@ def _gain(rows: Sequence[dict[str, Any]]) -> Figure:
         "part of the loss saved (10, 50, 90 %)",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1)),
         scale="linear",
+        bars="10 to 90 % of the instances",
     )
 
 
@@ -261,6 +263,7 @@ def _loss(rows: Sequence[dict[str, Any]]) -> Figure:
         "loss, % of all rates (mean, 95 %)",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1), curve(BY_RISK, 2)),
         scale="linear",
+        bars="95 % range of the mean of as many other instances",
     )
 
 

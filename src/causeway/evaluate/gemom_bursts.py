@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 
 from causeway.evaluate.burst_brokers import BY_RISK, MEAN_LOAD, PLACEMENTS, ROUND_ROBIN, BurstCount
-from causeway.evaluate.evaluation import Conclusion, Curve, Figure
+from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.writing import as_markdown, shown
+from causeway.figures import Curve, Figure
 
 Rows = Sequence[dict[str, Any]]
 

@@ -13,11 +13,12 @@ import msgspec
 
 from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate import ring_counts, ring_model
-from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.fits import another
 from causeway.evaluate.internet_words import TOLERANCES, conclusions, text
 from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCount, RingCountCase
 from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, upkeep_of
+from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
 from causeway.types import SECOND
 

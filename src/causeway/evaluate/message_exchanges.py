@@ -217,27 +217,29 @@ class StoreAndForward:
         path = self._links.route(source, target)
         assert path, f"no way leads from {source} to {target}"
         trip = Trip(self._lines.now, len(path) - 1)
-        self._store(kind, source, lambda: self._forward(trip, kind, path, 0))
+        self._store(trip, kind, source, lambda: self._forward(trip, kind, path, 0))
         return trip
 
-    def _when_up(self, sites: Sequence[int], then: Then) -> None:
+    def _when_up(self, trip: Trip, sites: Sequence[int], then: Then) -> None:
         """Links are laid by hand: who is down is waited for."""
         at = max(self._up_at(site) for site in sites)
         if at <= self._lines.now:
             then()
         else:
-            self._lines.after(at - self._lines.now, lambda: self._when_up(sites, then))
+            self._lines.after(trip, at - self._lines.now, lambda: self._when_up(trip, sites, then))
 
-    def _store(self, kind: MailKind, site: int, then: Then) -> None:
+    def _store(self, trip: Trip, kind: MailKind, site: int, then: Then) -> None:
         delay = self._rng.randrange(DISK[0], DISK[1]) if kind.stored else 0
-        self._when_up([site], lambda: self._lines.after(delay, then) if delay else then())
+        self._when_up(trip, [site], lambda: self._lines.after(trip, delay, then) if delay else then())
 
     def _carry(self, trip: Trip, kind: MailKind, path: Sequence[int], size: int, then: Then) -> None:
         """To the next site, which stores it."""
         source, target = path
-        self._when_up(
-            path, lambda: self._lines.carry(trip, source, target, size, lambda: self._store(kind, target, then))
-        )
+
+        def carry() -> None:
+            self._lines.carry(trip, source, target, size, lambda: self._store(trip, kind, target, then))
+
+        self._when_up(trip, path, carry)
 
     def _forward(self, trip: Trip, kind: MailKind, path: list[int], at: int) -> None:
         """Stored at the site `at` on the way."""
@@ -251,7 +253,7 @@ class StoreAndForward:
         if kind.reliable:
             # One when it is in the queue, one when the application has taken it; here that is at once.
             for then in (lambda: trip.answered(lines.now), lambda: None):
-                self._store(kind, path[at], lambda then=then: self._back(trip, kind, path, at, then))  # type: ignore[misc]
+                self._store(trip, kind, path[at], lambda then=then: self._back(trip, kind, path, at, then))  # type: ignore[misc]
 
     def _back(self, trip: Trip, kind: MailKind, path: list[int], at: int, then: Then) -> None:
         if at == 0:

@@ -15,12 +15,13 @@ from causeway.evaluate.broker_churn import ChurnCase, ChurnCost, measure_churn
 from causeway.evaluate.broker_rings import AGE, ALL, SEEN
 from causeway.evaluate.closed_forms import ACK_BYTES, BITS_PER_SECOND, COPIES, LINKS, MESSAGE_BYTES
 from causeway.evaluate.evaluation import Evaluation, Extent
+from causeway.evaluate.pbm_claims import conclusions
 from causeway.evaluate.pbm_costs import (
     BASE_MS,
-    FAR_KINDS,
     FILLED,
     JOINED,
     NODES,
+    SHOWN_KINDS,
     TWIN,
     LinksCase,
     MailCost,
@@ -29,16 +30,17 @@ from causeway.evaluate.pbm_costs import (
     measure_ring,
 )
 from causeway.evaluate.pbm_figures import figures
+from causeway.evaluate.pbm_report import text
 from causeway.evaluate.pbm_tables import (
-    cost_rows,
     crossings,
     crossings_by_size,
     formula_rows,
+    independent_rows,
     mean_rows,
     ring_agreement,
     twin_rows,
 )
-from causeway.evaluate.pbm_words import conclusions, text
+from causeway.evaluate.site_costs import deployment_costs
 from causeway.evaluate.transactional_streams import StreamCase, StreamCost, measure_streams
 from causeway.spread import run_cases
 from causeway.types import SECOND
@@ -50,7 +52,7 @@ Cost = MailCost | StreamCost | ChurnCost
 
 
 class MailPlan(msgspec.Struct, frozen=True):
-    """Sizes, by the code that is run; what is named under `once` is measured with one seed."""
+    """Sizes, by the code that is run; what is named under `once` is measured with one seed, the rest with all."""
 
     seeds: int
     pairs: int
@@ -66,8 +68,8 @@ class MailPlan(msgspec.Struct, frozen=True):
     """Of the sizes above those that are measured at every distance."""
     distances_ms: tuple[int, ...]
     directed: int
-    """The size at which both directions of a pair are also drawn apart."""
-    streams: StreamCase
+    """The size at which both directions of a pair are also drawn apart, at every distance."""
+    streams: tuple[StreamCase, ...]
     churn: ChurnCase
     churn_seeds: int
 
@@ -82,10 +84,10 @@ QUICK: Final = MailPlan(
     perfect=(64, 256, 1024),
     far=(64, 256, 1024),
     distances_ms=(10, 15, 30, 45, 60),
-    directed=256,
-    streams=StreamCase(64, 0, 40),
+    directed=1024,
+    streams=(StreamCase(64, 0, 40),),
     churn=ChurnCase(48, 0, failures=4, apart_s=12, down_s=8),
-    churn_seeds=1,
+    churn_seeds=3,
 )
 
 FULL: Final = MailPlan(
@@ -99,9 +101,9 @@ FULL: Final = MailPlan(
     far=(64, 128, 256, 512, 1024, 4096, 16384),
     distances_ms=(10, 15, 20, 30, 40, 50, 60),
     directed=1024,
-    streams=StreamCase(256, 0, 100),
+    streams=(StreamCase(64, 0, 100), StreamCase(256, 0, 100)),
     churn=ChurnCase(64, 0, failures=8, apart_s=15, down_s=10),
-    churn_seeds=3,
+    churn_seeds=6,
 )
 
 
@@ -120,13 +122,12 @@ def plan_cases(plan: MailPlan, seed: int) -> list[Case]:
         for brokers in (*plan.filled, *(plan.filled_once if first else ())):
             cases.append(RingCase(FILLED, brokers, one, distances(brokers), plan.pairs, SEEN))
             cases.append(LinksCase(brokers, one, distances(brokers), plan.pairs))
-        for brokers in plan.perfect if first or plan.pairs > QUICK.pairs else ():
+        for brokers in plan.perfect:
             cases.append(RingCase(FILLED, brokers, one, distances(brokers), plan.pairs, ALL))
-        if add < plan.churn_seeds:
-            cases.append(msgspec.structs.replace(plan.churn, seed=one))
-    cases.append(msgspec.structs.replace(plan.streams, seed=seed))
-    cases.append(RingCase(FILLED, plan.directed, seed, (BASE_MS,), plan.pairs, directed=True))
-    cases.append(LinksCase(plan.directed, seed, (BASE_MS,), plan.pairs, directed=True))
+        cases.append(RingCase(FILLED, plan.directed, one, plan.distances_ms, plan.pairs, directed=True))
+        cases.append(LinksCase(plan.directed, one, plan.distances_ms, plan.pairs, directed=True))
+        cases += [msgspec.structs.replace(streams, seed=one) for streams in plan.streams]
+    cases += [msgspec.structs.replace(plan.churn, seed=seed + add) for add in range(plan.churn_seeds)]
     return sorted(cases, key=lambda case: -case.weight)
 
 
@@ -151,16 +152,20 @@ def evaluated(costs: Iterable[Cost], extent: Extent) -> Evaluation:
     costs = list(costs)
     mail = sorted((cost for cost in costs if isinstance(cost, MailCost)), key=_order)
     means = mean_rows(mail)
+    by_seed = [mean_rows([cost for cost in mail if cost.seed == seed]) for seed in sorted({c.seed for c in mail})]
     tables: dict[str, list[dict[str, Any]]] = {
         "means": [row for row in means if row["code"] not in (NODES, TWIN)],
         "formulas": formula_rows(means),
         "whole_brokers": twin_rows(means),
-        "crossings": crossings(means),
-        "streams": [_rounded(cost) for cost in costs if isinstance(cost, StreamCost)],
+        "independent": independent_rows(means),
+        "crossings": crossings(means, by_seed),
+        "streams": sorted(
+            (_rounded(c) for c in costs if isinstance(c, StreamCost)), key=lambda r: (r["brokers"], r["seed"])
+        ),
         "churn": sorted(
             (_rounded(c) for c in costs if isinstance(c, ChurnCost)), key=lambda r: (r["seed"], r["system"])
         ),
-        "site_costs": cost_rows(),
+        "site_costs": [msgspec.structs.asdict(cost) for cost in deployment_costs()],
         "agreement": ring_agreement(means),
         "sizes": crossings_by_size(means),
         "measurements": [per_seed(cost) for cost in mail if is_shown(cost)],
@@ -196,7 +201,7 @@ def _order(cost: MailCost) -> tuple[Any, ...]:
 def is_shown(cost: MailCost) -> bool:
     """What is written down for every seed: four kinds, at the paper's distance."""
     kind = (cost.service, cost.reliable, cost.online)
-    return cost.code != TWIN and cost.most_ms == BASE_MS and kind in FAR_KINDS
+    return cost.code != TWIN and cost.most_ms == BASE_MS and kind in SHOWN_KINDS
 
 
 def _rounded(cost: msgspec.Struct) -> dict[str, Any]:

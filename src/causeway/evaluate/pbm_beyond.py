@@ -5,12 +5,17 @@ Owns: its sentences and tables. Must not know: how anything was measured or draw
 
 from __future__ import annotations
 
-from typing import Any
+import statistics
+from collections.abc import Iterable
+from typing import Any, Final
 
+from causeway.evaluate.broker_churn import SESSION_SILENCE, SILENCE
 from causeway.evaluate.closed_forms import CAUSEWAY, MSMQ, PBM
 from causeway.evaluate.pbm_costs import BASE_MS
-from causeway.evaluate.pbm_tables import MailCurve, Tables, curve
+from causeway.evaluate.pbm_tables import MailCurve, Tables, curve, over_seeds
+from causeway.evaluate.site_costs import PAPER_PRICES, PAPER_SITES
 from causeway.evaluate.writing import as_markdown, shown
+from causeway.types import SECOND
 
 
 # Checks ---------------------------------------------------------------------------------------------------------------
@@ -20,29 +25,69 @@ def formulas(tables: Tables) -> str:
     def share(off: float | None) -> str:
         return "" if off is None else f"{100 * off:+.1f} %"
 
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in tables["formulas"]:
+        stored = "express" if row["service"] == "express" else "stored"
+        groups.setdefault((row["system"], row["directed"], stored, row["online"]), []).append(row)
     rows = [
         {
-            "system": row["system"],
-            "type": f"{row['service']}, {'reliable' if row['reliable'] else 'unreliable'}",
-            "receiver": "there" if row["online"] else "away",
-            "networks": row["networks"],
-            "one way": share(row["one_way_ms_off"]),
-            "round trip": share(row["round_trip_ms_off"]),
-            "messages": share(row["frames_off"]),
+            "system": {CAUSEWAY: "ours"}.get(system, system),
+            "distances": "directions apart" if directed else "both ways alike",
+            "type": stored,
+            "receiver": "any" if system == MSMQ else "there" if online else "away",
+            "networks": max(row["networks"] for row in found),
+            **{
+                name: share(_farthest(row[f"{metric}_off"] for row in found))
+                for name, metric in (("one way", "one_way_ms"), ("round trip", "round_trip_ms"), ("messages", "frames"))
+            },
         }
-        for row in tables["formulas"]
+        for (system, directed, stored, online), found in groups.items()
+    ]
+    checks = [
+        {
+            "what": what,
+            "expected": INDEPENDENT[what],
+            "networks": len(found),
+            "off, mean": share(statistics.fmean(row["off"] for row in found)),
+            "off, worst": share(_farthest(row["off"] for row in found)),
+        }
+        for what in INDEPENDENT
+        if (found := [row for row in tables["independent"] if row["what"] == what])
     ]
     return f"""## Beside the paper's formulas
 
-Each mean beside its formula, with the hops and the propagation per hop that were measured; the worst of all networks:
+Each mean beside its formula, with the hops and the propagation per hop that were measured; the worst of all networks,
+distances and types (formulas.csv has them apart). *Ours* is beside formulas of our own (`closed_forms.py`), since
+three things differ: answers take one hop between brokers instead of h, an express message is answered by its owner,
+and readers, copies and owners say that they are done:
 
 {as_markdown(rows)}
 
-A delay one way is its formula, because nothing in it is left out. Round trips of PBM differ a little: the
-acknowledgement takes other hops than the message. Messages of MSMQ wait for acknowledgements on the same line,
-and its disks are drawn at random. Only the stored message for a receiver that is away breaks an assumption: the
-paper takes both copies as sent at once and as far as any hop; here they share a line, and the slower of two
-counts."""
+h and t_d come from the same frames as the delay one way: that it is its formula says only that nothing was left out.
+Round trips of PBM differ a little: the acknowledgement takes other hops than the message. Messages of MSMQ wait for
+acknowledgements on the same line, and its disks are drawn at random; where directions are apart, t_d is that of the
+message and its last acknowledgement, since those to the site before travel another way and nobody waits for them. Only
+the stored message for a receiver that is away breaks an assumption, in PBM and with our brokers: the formula takes both
+copies as sent at once and as far as any hop; here they share a line, and the slower of two counts. What that takes
+is known, too (*copies*, below).
+
+Some delays follow from what was drawn alone, without anything measured but hops:
+
+{as_markdown(checks)}
+
+The worst are those of the smallest networks: 64 brokers have 64 pairs of copies, which are drawn once per seed."""
+
+
+INDEPENDENT: Final = {
+    "last hop": "2l/p and the mean of 1 ms and the greatest distance: PBM there less PBM away",
+    "learned route": "h + 2 times that: every hop is to any site",
+    "copies": "2(l_m + l_a)/p and the mean of the slower of two: round trips of PBM away, stored less express",
+    "disks": "7.5 (h + 1) ms: MSMQ stored less express",
+}
+
+
+def _farthest(offs: Iterable[float | None]) -> float | None:
+    return max((off for off in offs if off is not None), key=abs, default=None)
 
 
 def whole_brokers(tables: Tables) -> str:
@@ -68,6 +113,8 @@ def whole_brokers(tables: Tables) -> str:
         )
         for metric in ("one_way_ms", "round_trip_ms", "frames")
     }
+    least = min(row["least_bytes"] for row in tables["whole_brokers"])
+    greatest = max(row["greatest_bytes"] for row in tables["whole_brokers"])
     rings = [
         {
             "brokers": row["brokers"],
@@ -89,9 +136,9 @@ ms and messages:
 
 The greatest difference is {100 * worst["one_way_ms"]:.1f} % one way, {100 * worst["round_trip_ms"]:.1f} % there
 and back, {100 * worst["frames"]:.1f} % in messages (all types; means.csv and whole_brokers.csv have the rest).
-Real frames are not all of one size: 930 to 1,090 bytes. Tables go on learning while messages are sent, and links
-that nobody needed are opened again: hence the rest. Every message was checked to arrive, once and in order where
-that is promised.
+Real frames with a message are not all of one size: {least:,} to {greatest:,} bytes. Tables go on learning while
+messages are sent, and links that nobody needed are opened again: hence the rest. Every message was checked to arrive,
+once and in order where that is promised.
 
 PBM over the overlay of joined brokers and over filled tables:
 
@@ -106,6 +153,17 @@ def _pair(row: dict[str, Any], metric: str) -> str:
     return "" if found is None else f"{shown(found)} ({shown(row[f'exchange_{metric}'])})"
 
 
+def _plus_minus(found: tuple[float, float | None]) -> str:
+    mean, width = found
+    return shown(mean) + (f" ± {shown(width)}" if width is not None else "")
+
+
+def _span(values: list[float]) -> str:
+    """The mean, with the least and the greatest."""
+    ends = f" ({shown(min(values))} to {shown(max(values))})" if len(values) > 1 else ""
+    return shown(statistics.fmean(values)) + ends
+
+
 # Beyond ---------------------------------------------------------------------------------------------------------------
 def beyond(tables: Tables) -> str:
     """Larger networks, learned routes, windows."""
@@ -114,17 +172,21 @@ def beyond(tables: Tables) -> str:
         curve(means, line, most_ms=BASE_MS)[-1] for line in (MailCurve(PBM), MailCurve(CAUSEWAY, learned=True))
     )
     msmq = curve(means, MailCurve(MSMQ), most_ms=BASE_MS)[-1]
-    streams = [
-        {
-            "brokers": row["brokers"],
-            "messages": row["messages"],
-            "one at a time, per s": row["waiting_per_s"],
-            "in a window, per s": row["window_per_s"],
-            "all in batches, per s": row["batched_per_s"],
-            "a line's most, per s": row["line_per_s"],
-        }
-        for row in tables["streams"]
-    ]
+    streams = []
+    for brokers in dict.fromkeys(row["brokers"] for row in tables["streams"]):
+        rows = [row for row in tables["streams"] if row["brokers"] == brokers]
+        over = over_seeds(rows, ("waiting_per_s", "window_per_s", "batched_per_s"))
+        streams.append(
+            {
+                "brokers": brokers,
+                "seeds": len(rows),
+                "messages": rows[0]["messages"],
+                "one at a time, per s": _plus_minus(over["waiting_per_s"]),
+                "in a window, per s": _plus_minus(over["window_per_s"]),
+                "all in batches, per s": _plus_minus(over["batched_per_s"]),
+                "a line's most, per s": rows[0]["line_per_s"],
+            }
+        )
     return f"""## Beyond the paper
 
 ![larger](larger_networks.png)
@@ -149,33 +211,37 @@ whole size on each line, hop after hop, before the next hop begins."""
 
 def churn(tables: Tables) -> str:
     """Brokers that fail."""
-    rows = [
-        {
-            "": {CAUSEWAY: "our brokers", MSMQ: "MSMQ"}[row["system"]],
-            "brokers": row["brokers"],
-            "seed": row["seed"],
-            "failures": row["failures"],
-            "down, s": row["down_s"],
-            "messages": row["messages"],
-            "calm, ms": row["calm_ms"],
-            "mean, ms": row["mean_ms"],
-            "p99, ms": row["p99_ms"],
-            "longest, ms": row["longest_ms"],
-            "over 1 s": f"{100 * row['late']:.1f} %",
-            "lost": row["lost"],
-        }
-        for row in tables["churn"]
-    ]
+    shown_rows = []
+    for system, name in ((CAUSEWAY, "our brokers"), (MSMQ, "MSMQ")):
+        rows = [row for row in tables["churn"] if row["system"] == system]
+        shown_rows.append(
+            {
+                "": name,
+                "brokers": rows[0]["brokers"],
+                "seeds": len(rows),
+                "failures": sum(row["failures"] for row in rows),
+                "down, s": rows[0]["down_s"],
+                "messages": sum(row["messages"] for row in rows),
+                "calm, ms": _span([row["calm_ms"] for row in rows]),
+                "mean, ms": _span([row["mean_ms"] for row in rows]),
+                "p99, ms": _span([row["p99_ms"] for row in rows]),
+                "longest, ms": _span([row["longest_ms"] for row in rows]),
+                "over 1 s, %": _span([100 * row["late"] for row in rows]),
+                "lost": sum(row["lost"] for row in rows),
+            }
+        )
     return f"""## Brokers that fail
 
 The paper leaves failures out. Here one site after the other fails with its machine, unannounced and with all it
-had in memory, and comes back empty; transactional messages go on all the time, one way:
+had in memory, and comes back empty; transactional messages go on all the time, one way (churn.csv has every seed):
 
-{as_markdown(rows)}
+{as_markdown(shown_rows)}
 
-What our brokers take is the time until a silent one is given up (here 4 s, by brokers; 3 s, by sessions) and a copy
-has taken over; it does not wait for the broker to come back. What waits in MSMQ waits until the site is back: here
-after seconds, in the paper's words until it is fixed."""
+What our brokers take is the time until a silent one is given up (here {SILENCE // SECOND} s, by brokers;
+{SESSION_SILENCE // SECOND} s, by sessions) and a copy has taken over; it does not wait for the broker to come back.
+What waits in MSMQ waits until the site is back: here after {tables["churn"][0]["down_s"]} s, in the paper's words
+"until the failed broker(s) resumes". In brackets: the least and the greatest of the seeds. Few messages are on their
+way through a site that fails, so that they differ much."""
 
 
 def table_2(tables: Tables) -> str:
@@ -187,7 +253,7 @@ def table_2(tables: Tables) -> str:
             "database servers": row["database_servers"],
             "per site, USD": row["site_usd"],
             "times PBM": row["times_pbm"],
-            f"{row['sites']:,} sites, USD": row["enterprise_usd"],
+            f"{PAPER_SITES:,} sites, USD": row["enterprise_usd"],
         }
         for row in tables["site_costs"]
     ]
@@ -195,8 +261,9 @@ def table_2(tables: Tables) -> str:
 
 {as_markdown(rows)}
 
-With the paper's prices (2,000 USD for an application server, 3,500 USD for a database server); `closed_forms.py`
-computes it for others, and for enterprises in which not every site has a broker."""
+With the paper's prices ({PAPER_PRICES.application_server:,.0f} USD for an application server,
+{PAPER_PRICES.database_server:,.0f} USD for a database server); `causeway plan costs` computes it for others, and for
+enterprises in which not every site has a broker."""
 
 
 def limits() -> str:

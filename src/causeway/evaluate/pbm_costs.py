@@ -21,12 +21,14 @@ from causeway.evaluate.broker_rings import SEEN, CheapestLinks, FilledRing, Join
 from causeway.evaluate.closed_forms import (
     CAUSEWAY,
     KINDS,
+    MESSAGE_BYTES,
     MSMQ,
     PBM,
     RECOVERABLE,
     HopMeans,
     MailKind,
     frames,
+    hops_bound,
     one_way_ms,
     round_trip_ms,
 )
@@ -46,8 +48,8 @@ TARGETS_PER_SOURCE: Final = 10
 """Messages from each site that sends over links: its tree of cheapest ways is computed once."""
 
 
-FAR_KINDS: Final = tuple(kind for kind in KINDS if kind.reliable and kind.service != RECOVERABLE)
-"""Fig. 8 is about these; a recoverable message takes as long as a transactional one."""
+SHOWN_KINDS: Final = tuple(kind for kind in KINDS if kind.reliable and kind.service != RECOVERABLE)
+"""These say all about delays: a recoverable message takes as long as a transactional one."""
 SYSTEMS: Final = ((PBM, False), (CAUSEWAY, False), (CAUSEWAY, True))
 """What is sent over every ring, without and with learned routes; over one with perfect tables only the first."""
 
@@ -70,7 +72,8 @@ class RingCase(msgspec.Struct, frozen=True):
     def weight(self) -> float:
         """About how much work it is, in seconds."""
         joining = (self.brokers / 64) ** 1.25 * 1.4 + (2.0 if self.mail else 0.0) * (self.brokers / 64) ** 0.5
-        sending = 0.0002 * self.pairs * (len(KINDS) + 2 * len(self.distances_ms))
+        systems = len(SYSTEMS) if self.seen else 1
+        sending = 0.00005 * self.pairs * systems * len(KINDS) * len(self.distances_ms)
         return sending + (joining if self.code == JOINED else self.brokers / 700)
 
 
@@ -86,7 +89,7 @@ class LinksCase(msgspec.Struct, frozen=True):
     @property
     def weight(self) -> float:
         """About how much work it is, in seconds."""
-        return 0.0003 * self.pairs * len(self.distances_ms) + (self.sites / 1000) ** 2 * 0.05 + self.sites / 5000
+        return 0.0002 * self.pairs * len(self.distances_ms) + (self.sites / 1000) ** 2 * 0.05 + self.sites / 5000
 
 
 class MailCost(msgspec.Struct, frozen=True, tag=True):
@@ -118,6 +121,13 @@ class MailCost(msgspec.Struct, frozen=True, tag=True):
     formula_one_way_ms: float = 0.0
     formula_round_trip_ms: float | None = None
     formula_frames: float = 0.0
+    hops_max: int = 0
+    """The longest way of a message, between brokers."""
+    long_ways: float = 0.0
+    """The share of messages that took more than ⌈log16 N⌉ hops between brokers."""
+    least_bytes: int = MESSAGE_BYTES
+    greatest_bytes: int = MESSAGE_BYTES
+    """Of frames with a message in them."""
 
 
 def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
@@ -134,15 +144,11 @@ def measure_ring(case: RingCase) -> tuple[MailCost, ...]:
     for most in case.distances_ms:
         distances = SiteDistances(case.seed, most * MILLISECOND, case.directed)
         for system, learned in SYSTEMS if case.seen or case.code == JOINED else SYSTEMS[:1]:
-            costs += _exchanged(case, ring, pairs, distances, system, learned=learned, kinds=_kinds(most))
+            costs += _exchanged(case, ring, pairs, distances, system, learned=learned)
     if case.mail:
         assert isinstance(ring, JoinedRing)
         costs += _mailed(case, ring, base)
     return tuple(costs)
-
-
-def _kinds(most_ms: int) -> tuple[MailKind, ...]:
-    return KINDS if most_ms == BASE_MS else FAR_KINDS
 
 
 def _exchanged(
@@ -153,7 +159,6 @@ def _exchanged(
     system: str,
     *,
     learned: bool,
-    kinds: Sequence[MailKind] = KINDS,
 ) -> list[MailCost]:
     exchange = RingExchange(SiteLines(distances), ring, system, learned=learned)
     return [
@@ -172,16 +177,22 @@ def _exchanged(
             kind,
             [exchange.send(kind, sender, receiver) for sender, receiver in pairs],
         )
-        for kind in kinds
+        for kind in KINDS
     ]
 
 
 def _cost(empty: MailCost, kind: MailKind, trips: Sequence[Trip]) -> MailCost:
-    """Means of trips, beside the formulas filled with what was measured."""
+    """Means of trips, beside the formulas filled with what was measured.
+
+    t_d is that of the frames one after the other; only where copies are waited for that of all frames, because the
+    formula knows no slower one of several.
+    """
     hops = statistics.fmean(trip.hops for trip in trips)
+    copied = empty.system != MSMQ and kind.stored and not kind.online
     out = HopMeans(hops, _per_frame([trip.out for trip in trips]))
     answered = [trip.round_trip for trip in trips if trip.round_trip is not None]
-    back = HopMeans(hops, _per_frame([trip.there_and_back for trip in trips])) if answered else None
+    ways = [trip.sent if copied else trip.there_and_back for trip in trips]
+    back = HopMeans(hops, _per_frame(ways)) if answered else None
     system = empty.system
     return msgspec.structs.replace(
         empty,
@@ -198,6 +209,8 @@ def _cost(empty: MailCost, kind: MailKind, trips: Sequence[Trip]) -> MailCost:
         formula_one_way_ms=one_way_ms(system, kind, out),
         formula_round_trip_ms=round_trip_ms(system, kind, back) if back is not None else None,
         formula_frames=frames(system, kind, hops),
+        hops_max=max(trip.hops for trip in trips),
+        long_ways=sum(trip.hops > hops_bound(empty.brokers) for trip in trips) / len(trips),
     )
 
 
@@ -230,9 +243,13 @@ def _mailed(case: RingCase, ring: JoinedRing, distances: SiteDistances) -> list[
                     cost,
                     code=NODES,
                     one_way_ms=statistics.fmean(found.one_way) / MILLISECOND if kind.online else None,
+                    one_way_ms_error=_error(found.one_way) / MILLISECOND,
                     round_trip_ms=statistics.fmean(found.round_trip) / MILLISECOND if found.round_trip else None,
+                    round_trip_ms_error=_error(found.round_trip) / MILLISECOND,
                     frames=found.frames,
                     bytes=found.bytes,
+                    least_bytes=found.least,
+                    greatest_bytes=found.greatest,
                 ),
             ]
     mail.times.finish()
@@ -258,7 +275,7 @@ def measure_links(case: LinksCase) -> tuple[MailCost, ...]:
     for most in case.distances_ms:
         distances = SiteDistances(case.seed, most * MILLISECOND, case.directed)
         system = StoreAndForward(SiteLines(distances), links, rng)
-        for kind in (kind for kind in _kinds(most) if kind.online):
+        for kind in (kind for kind in KINDS if kind.online):
             trips = [system.send(kind, source, target) for source, target in pairs]
             head = (MSMQ, LINKS, case.sites, most, case.seed, *kind, False, 0, case.directed)
             costs.append(_cost(MailCost(*head), kind, trips))

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, MSMQ, PBM, RECOVERABLE, TRANSACTIONAL
-from causeway.evaluate.evaluation import Curve, Figure
 from causeway.evaluate.pbm_costs import BASE_MS, NODES
-from causeway.evaluate.pbm_tables import PAPER_SIZE_MAX, VARIANTS, MailCurve, Rows, curve, select
+from causeway.evaluate.pbm_tables import PAPER_CROSSING_MS, PAPER_SIZE_MAX, VARIANTS, MailCurve, Rows, curve, select
+from causeway.figures import Curve, Figure
 
 BROKERS: Final = "brokers N"
 DISTANCE: Final = "greatest distance between two sites (ms, one way)"
+
+
+BARS: Final = "95 % range of one more seed"
 
 
 class DrawnAs(NamedTuple):
@@ -30,7 +33,8 @@ STORED: Final = DrawnAs("MSMQ recoverable, transactional", MailCurve(MSMQ), 1)
 UNSTORED: Final = DrawnAs("MSMQ express", MailCurve(MSMQ, EXPRESS), 1, hollow=True)
 AWAY: Final = DrawnAs("PBM, receiver away", MailCurve(PBM, online=False), 0, hollow=True)
 EXPRESS_AWAY: Final = DrawnAs("PBM express, receiver away", MailCurve(PBM, EXPRESS, online=False), 3, hollow=True)
-LEARNED: Final = DrawnAs("our brokers, learned routes", MailCurve(CAUSEWAY, learned=True), 2, hollow=True)
+OURS: Final = DrawnAs("our brokers, exchange", MailCurve(CAUSEWAY), 2)
+LEARNED: Final = DrawnAs("our brokers, learned routes, exchange", MailCurve(CAUSEWAY, learned=True), 2, hollow=True)
 
 
 def figures(means: Rows, crossed: Rows) -> tuple[Figure, ...]:
@@ -76,69 +80,70 @@ def _in_paper(means: Rows, shown: DrawnAs, metric: str) -> Curve:
 
 
 def _against_brokers(means: Rows, name: str, title: str, metric: str) -> Figure:
-    """Whole brokers are drawn without the range of another seed: they are two dozen pairs, and the exchange many."""
     curves = [_in_paper(means, shown, metric) for shown in (ONLINE, *_away(metric), STORED, UNSTORED)]
     for learned, label in ((False, "our brokers, measured"), (True, "our brokers, learned routes, measured")):
-        rows: list[dict[str, Any]] = [
-            {**row, f"{metric}_range": None}
-            for row in select(means, code=NODES, service=TRANSACTIONAL, online=True, learned=learned)
-        ]
-        curves.append(_drawn(DrawnAs(label, LEARNED.line, 2, learned), rows, "brokers", metric))
-    return Figure(name, title, BROKERS, UNITS[metric], tuple(curves), y_scale="linear")
+        rows = select(means, code=NODES, service=TRANSACTIONAL, online=True, learned=learned)
+        curves.append(_drawn(DrawnAs(label, OURS.line, 2, learned), rows, "brokers", metric))
+    return Figure(name, title, BROKERS, UNITS[metric], tuple(curves), y_scale="linear", bars=BARS)
 
 
 def _traffic(means: Rows, name: str, title: str, *, reliable: bool) -> Figure:
+    away: dict[str, Any] = {"online": False, "reliable": reliable}
     shown = [
         DrawnAs("PBM, receiver there", MailCurve(PBM, RECOVERABLE, reliable=reliable), 0),
-        DrawnAs("PBM, receiver away", MailCurve(PBM, RECOVERABLE, online=False, reliable=reliable), 0, hollow=True),
+        DrawnAs("PBM stored, receiver away", MailCurve(PBM, RECOVERABLE, **away), 0, hollow=True),
         DrawnAs("MSMQ", MailCurve(MSMQ, RECOVERABLE, reliable=reliable), 1),
-        DrawnAs("our brokers, receiver there", MailCurve(CAUSEWAY, RECOVERABLE, reliable=reliable), 2),
-        DrawnAs(
-            "our brokers, receiver away",
-            MailCurve(CAUSEWAY, RECOVERABLE, online=False, reliable=reliable),
-            2,
-            hollow=True,
-        ),
+        DrawnAs("our brokers, receiver there, exchange", MailCurve(CAUSEWAY, RECOVERABLE, reliable=reliable), 2),
+        DrawnAs("our brokers, receiver away, exchange", MailCurve(CAUSEWAY, RECOVERABLE, **away), 2, hollow=True),
     ]
     if reliable:
         shown.append(EXPRESS_AWAY)
     else:  # an express message takes as many to the broker of a receiver that is away
-        shown[0] = shown[0]._replace(label="PBM, receiver there, or express")
+        shown[0] = shown[0]._replace(label="PBM, receiver there (express: or away)")
     curves = tuple(_in_paper(means, one, "frames") for one in shown)
-    return Figure(name, title, BROKERS, UNITS["frames"], curves, y_scale="linear")
+    return Figure(name, title, BROKERS, UNITS["frames"], curves, y_scale="linear", bars=BARS)
 
 
 def _against_distance(means: Rows, name: str, title: str, metric: str) -> Figure:
     brokers = max(row["brokers"] for row in means if row["most_ms"] != BASE_MS and row["brokers"] <= PAPER_SIZE_MAX)
     shown = [ONLINE, *_away(metric), STORED, UNSTORED, LEARNED]
     if metric == "one_way_ms":  # they do the same
-        shown[0] = ONLINE._replace(label="PBM and our brokers, receiver there")
+        shown[0] = ONLINE._replace(label="PBM; our brokers, exchange (receiver there)")
         shown.append(DrawnAs("PBM, perfect tables", MailCurve(PBM, perfect=True), 3))
     else:
-        shown.append(DrawnAs("our brokers", MailCurve(CAUSEWAY), 2))
+        shown.append(OURS)
     curves = tuple(_drawn(one, curve(means, one.line, brokers=brokers), "most_ms", metric) for one in shown)
     title = f"{title}, {brokers:,} brokers"
-    return Figure(name, title, DISTANCE, UNITS[metric], curves, scale="linear")
+    return Figure(name, title, DISTANCE, UNITS[metric], curves, scale="linear", bars=BARS)
 
 
 def _larger(means: Rows) -> Figure:
     shown = (DrawnAs("PBM", MailCurve(PBM), 0), STORED, LEARNED, UNSTORED)
     curves = tuple(_drawn(one, curve(means, one.line, most_ms=BASE_MS), "brokers", "one_way_ms") for one in shown)
     title = "Beyond the paper: larger networks, 15 ms at most"
-    return Figure("larger_networks", title, BROKERS, UNITS["one_way_ms"], curves, y_scale="linear")
+    return Figure("larger_networks", title, BROKERS, UNITS["one_way_ms"], curves, y_scale="linear", bars=BARS)
 
 
 def _crossings(crossed: Rows) -> Figure:
-    curves = []
-    for number, name in enumerate(VARIANTS):
-        rows = [
-            row
-            for row in crossed
-            if (row["variant"], row["service"], row["metric"]) == (name, TRANSACTIONAL, "round_trip_ms")
-            and row["crossing_ms"] is not None
-        ]
-        if rows:
-            xs, ys = tuple(row["brokers"] for row in rows), tuple(row["crossing_ms"] for row in rows)
-            curves.append(Curve(name, xs, ys, style=number))
-    title = "Up to which distance stored messages are back sooner than MSMQ's"
-    return Figure("crossings", title, BROKERS, "greatest distance (ms, one way)", tuple(curves), y_scale="linear")
+    """One way, which the paper's claim is about."""
+    curves, sizes = [], sorted({row["brokers"] for row in crossed})
+    for name, (label, style, hollow) in CROSSED.items():
+        wanted = (name, TRANSACTIONAL, "one_way_ms")
+        rows = [row for row in crossed if (row["variant"], row["service"], row["metric"]) == wanted]
+        if any(row["crossing_ms"] is not None for row in rows):
+            drawn = DrawnAs(label, VARIANTS[name], style, hollow)
+            curves.append(_drawn(drawn, rows, "brokers", "crossing_ms"))
+    said = f"the paper: about {PAPER_CROSSING_MS} ms"
+    curves.append(Curve("paper", (sizes[0], sizes[-1]), (PAPER_CROSSING_MS, PAPER_CROSSING_MS), formula=said))
+    title = "Up to which distance stored messages are sooner than MSMQ's, one way"
+    label = "greatest distance (ms, one way)"
+    return Figure("crossings", title, BROKERS, label, tuple(curves), y_scale="linear", bars=BARS)
+
+
+CROSSED: Final = {
+    "PBM": ("PBM; our brokers, exchange", 0, False),
+    "PBM, perfect tables": ("PBM, perfect tables", 3, False),
+    "our brokers, learned routes": (LEARNED.label, 2, True),
+    "PBM, directions apart": ("the first, directions apart", 0, True),
+}
+"""One way our brokers do as PBM does, unless they have learned a route."""

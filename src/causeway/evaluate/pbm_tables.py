@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from causeway.evaluate.closed_forms import (
+    ACK_BYTES,
     BITS_PER_SECOND,
     CAUSEWAY,
-    DEPLOYMENTS,
+    DISK_MEAN_MS,
     EXPRESS,
     MESSAGE_BYTES,
     MSMQ,
     PBM,
     TRANSACTIONAL,
-    deployment_cost_usd,
-    site_cost_usd,
 )
-from causeway.evaluate.fits import prediction, relative_spread
+from causeway.evaluate.fits import another, prediction, relative_spread
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, NODES, TWIN, MailCost
+from causeway.evaluate.writing import shown
 
 Rows = Sequence[dict[str, Any]]
 Tables = Mapping[str, list[dict[str, Any]]]
@@ -44,6 +44,8 @@ METRICS: Final = (
 WITH_RANGE: Final = ("one_way_ms", "round_trip_ms", "frames")
 PAPER_SIZE_MAX: Final = 1024
 """The paper's largest network."""
+PAPER_CROSSING_MS: Final = 35
+"""Printed as "about 35 seconds"; milliseconds are meant."""
 AGREED: Final = 0.02
 """So much may a simulated mean and its formula differ where the formula's assumptions hold."""
 
@@ -64,15 +66,20 @@ def mean_rows(costs: Sequence[MailCost]) -> list[dict[str, Any]]:
 
 
 def _vary_alike(cost: MailCost) -> tuple[Any, ...]:
-    """All sizes of a system and a kind of message; rings with tables that are joined and filled."""
+    """All sizes of a system and a kind of message; rings with tables that are joined and filled, but not perfect."""
+    perfect = cost.code == FILLED and not cost.seen
     code = FILLED if cost.code == JOINED else cost.code
     kind = (cost.service, cost.reliable, cost.online, cost.learned)
-    return (cost.system, code, *kind, cost.most_ms, cost.directed)
+    return (cost.system, code, perfect, *kind, cost.most_ms, cost.directed)
 
 
 def _mean_row(key: tuple[Any, ...], group: list[MailCost], alike: list[list[MailCost]]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(KEYS, key, strict=True))
     row |= {"seeds": len(group), "messages": sum(cost.messages for cost in group)}
+    row |= {"hops_max": max(cost.hops_max for cost in group)}
+    row |= {"long_ways": round(statistics.fmean(cost.long_ways for cost in group), 4)}
+    row |= {"least_bytes": min(cost.least_bytes for cost in group)}
+    row |= {"greatest_bytes": max(cost.greatest_bytes for cost in group)}
     for metric in METRICS:
         values = _values(group, metric)
         row[metric] = mean = round(statistics.fmean(values), 4) if values else None
@@ -123,44 +130,82 @@ class MailCurve(NamedTuple):
     learned: bool = False
     perfect: bool = False
     """Tables that know the nearest of all; otherwise those of the code that `best_code` says."""
+    directed: bool = False
+    """Both directions of a pair are drawn apart."""
 
 
 def curve(
-    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None
+    means: Rows, line: MailCurve, *, brokers: int | None = None, most_ms: int | None = None, best: Rows | None = None
 ) -> list[dict[str, Any]]:
-    """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there."""
+    """One curve's rows, of one size or at one distance. MSMQ does not ask whether a receiver is there.
+
+    Which code is shown is said by `best`, if these are not all rows.
+    """
     wanted = {"system": line.system, "service": line.service, "reliable": line.reliable, "learned": line.learned}
-    wanted |= {"online": line.online or line.system == MSMQ, "directed": False}
+    wanted |= {"online": line.online or line.system == MSMQ, "directed": line.directed}
     wanted |= {name: value for name, value in (("brokers", brokers), ("most_ms", most_ms)) if value is not None}
     found = select(means, **wanted)
     if line.system == MSMQ:
         return found
-    if line.perfect:
-        return [row for row in found if (row["code"], row["seen"]) == (FILLED, 0)]
-    chosen = {row["brokers"]: best_code(means, row["brokers"]) for row in found}
+    if line.perfect or line.directed:
+        return [row for row in found if row["code"] == FILLED and (row["seen"] == 0) == line.perfect]
+    chosen = {row["brokers"]: best_code(best or means, row["brokers"]) for row in found}
     return [row for row in found if row["code"] == chosen[row["brokers"]] and (row["code"] == JOINED or row["seen"])]
 
 
 # Formulas -------------------------------------------------------------------------------------------------------------
+FORMULA_KEYS: Final = ("system", "directed", "learned", "service", "reliable", "online")
+
+
 def formula_rows(means: Rows) -> list[dict[str, Any]]:
-    """How far simulated means are from the paper's formulas, at the worst, over all networks and distances."""
+    """How far simulated means are from formulas, at the worst, over all networks and distances: the paper's for PBM and
+    MSMQ, ours for our brokers. Whole brokers are compared with the exchange instead."""
     found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in means:
-        if row["system"] in (PBM, MSMQ) and not row["directed"]:
-            key = (row["system"], row["service"], row["reliable"], row["online"])
-            found.setdefault(key, []).append(row)
+        if row["code"] not in (NODES, TWIN):
+            found.setdefault(tuple(row[key] for key in FORMULA_KEYS), []).append(row)
     return [
         {
-            "system": system,
-            "service": service,
-            "reliable": reliable,
-            "online": online,
+            **dict(zip(FORMULA_KEYS, key, strict=True)),
             "networks": len(rows),
             **{f"{metric}_off": _worst(rows, metric) for metric in WITH_RANGE},
-            "assumes_away": system == PBM and service != EXPRESS and reliable and not online,
+            "assumes_away": rows[0]["system"] != MSMQ
+            and rows[0]["service"] != EXPRESS
+            and rows[0]["reliable"]
+            and not rows[0]["online"],
         }
-        for (system, service, reliable, online), rows in found.items()
+        for key, rows in found.items()
     ]
+
+
+def independent_rows(means: Rows) -> list[dict[str, Any]]:
+    """Delays that follow from what was drawn alone, without any measured distance: each beside what was measured."""
+    rows = []
+    message, ack = (8 * size / BITS_PER_SECOND * 1000 for size in (MESSAGE_BYTES, ACK_BYTES))
+    away_line, learned = MailCurve(PBM, online=False), MailCurve(CAUSEWAY, learned=True)
+    theirs = (MailCurve(MSMQ), MailCurve(MSMQ, EXPRESS))
+    lines = (MailCurve(PBM), away_line, away_line._replace(service=EXPRESS), learned, *theirs)
+    by_place = [{(row["brokers"], row["most_ms"]): row for row in curve(means, line)} for line in lines]
+    for place in by_place[0]:
+        there, away, unstored, straight, kept, express = (found[place] for found in by_place)
+        hop = 2 * message + (1 + place[1]) / 2
+        copying = 2 * message + 2 * ack + _slower(place[1], message)
+        for what, measured, expected in (
+            ("last hop", there["one_way_ms"] - away["one_way_ms"], hop),
+            ("learned route", straight["one_way_ms"], (straight["hops"] + 2) * hop),
+            ("copies", away["round_trip_ms"] - unstored["round_trip_ms"], copying),
+            ("disks", kept["one_way_ms"] - express["one_way_ms"], DISK_MEAN_MS * (kept["hops"] + 1)),
+        ):
+            row = {"what": what, "brokers": place[0], "most_ms": place[1], "measured_ms": round(measured, 4)}
+            rows.append({**row, "expected_ms": round(expected, 4), "off": round(measured / expected - 1, 4)})
+    return rows
+
+
+def _slower(most_ms: float, later: float) -> float:
+    """The mean of the longer one of two ways there and back, of which one begins so much later."""
+    width = 2 * (most_ms - 1)
+    later = min(later, width)
+    return 2 + width / 2 + later + (width - later) ** 3 / (6 * width**2)
 
 
 def _worst(rows: Rows, metric: str) -> float | None:
@@ -183,6 +228,7 @@ def twin_rows(means: Rows) -> list[dict[str, Any]]:
     for real in select(means, code=NODES):
         (twin,) = select(means, code=TWIN, **{key: real[key] for key in KEYS if key != "code"})
         row = {key: real[key] for key in ("brokers", "service", "reliable", "online", "learned", "seeds", "messages")}
+        row |= {key: real[key] for key in ("least_bytes", "greatest_bytes")}
         for metric in ("one_way_ms", "round_trip_ms", "frames", "bytes"):
             row |= {f"brokers_{metric}": real[metric], f"exchange_{metric}": twin[metric]}
         rows.append(row)
@@ -215,27 +261,46 @@ VARIANTS: Final = {
     "PBM, perfect tables": MailCurve(PBM, perfect=True),
     "our brokers": MailCurve(CAUSEWAY),
     "our brokers, learned routes": MailCurve(CAUSEWAY, learned=True),
+    "PBM, directions apart": MailCurve(PBM, directed=True),
+    "our brokers, directions apart": MailCurve(CAUSEWAY, directed=True),
 }
 
 
-def crossings(means: Rows) -> list[dict[str, Any]]:
+def crossings(means: Rows, by_seed: Sequence[Rows]) -> list[dict[str, Any]]:
     """The distance beyond which MSMQ is faster, for each size measured at several distances; None when it always is.
 
-    Delays are straight lines over the distance, so that this is exact between two distances, and beyond the last.
+    Delays are straight lines over the distance, so that this is exact between two distances, and beyond the last. The
+    range is that of another seed, as in `mean_rows`.
     """
     rows = []
     for name, variant in VARIANTS.items():
         for service in (TRANSACTIONAL, EXPRESS):
-            ours = curve(means, variant._replace(service=service))
-            for brokers in _several(ours):
-                first = [row for row in ours if row["brokers"] == brokers]
-                second = curve(means, MailCurve(MSMQ, service), brokers=brokers)
-                row = {"variant": name, "brokers": brokers, "service": service}
-                rows += [
-                    {**row, "metric": metric, "crossing_ms": _crossing(first, second, metric)}
-                    for metric in ("one_way_ms", "round_trip_ms")
-                ]
+            for metric in ("one_way_ms", "round_trip_ms"):
+                line = variant._replace(service=service)
+                found = _crossings(means, line, metric, means)
+                seeds = [_crossings(rows_of_one, line, metric, means) for rows_of_one in by_seed]
+                values = {size: [one[size] for one in seeds if size in one] for size in found}
+                whole = [[v for v in of_size if v is not None] for of_size in values.values() if None not in of_size]
+                spread = relative_spread(whole) if whole else math.inf
+                for size, at in found.items():
+                    width = math.inf
+                    if at is not None and None not in values[size]:
+                        width = at * prediction(spread, max(map(len, whole)), len(values[size]))
+                    row = {"variant": name, "brokers": size, "service": service, "metric": metric, "crossing_ms": at}
+                    row |= {"crossing_ms_range": round(width, 1) if math.isfinite(width) else None}
+                    rows.append({**row, "seeds": len(values[size])})
     return rows
+
+
+def _crossings(rows: Rows, line: MailCurve, metric: str, best: Rows) -> dict[int, float | None]:
+    """By size."""
+    ours = curve(rows, line, best=best)
+    found = {}
+    for brokers in _several(ours):
+        first = [row for row in ours if row["brokers"] == brokers]
+        second = curve(rows, MailCurve(MSMQ, line.service, directed=line.directed), brokers=brokers)
+        found[brokers] = _crossing(first, second, metric)
+    return found
 
 
 def _several(rows: Rows) -> list[int]:
@@ -271,19 +336,26 @@ def _crossing(ours: Rows, theirs: Rows, metric: str) -> float | None:
     return round(x0 - y0 * (x1 - x0) / (y1 - y0), 1) if y1 > y0 else None
 
 
-# Table 2 --------------------------------------------------------------------------------------------------------------
-def cost_rows(sites: int = 1000) -> list[dict[str, Any]]:
-    """What a site costs, and an enterprise of many; with PBM half of the sites may do without a broker, say."""
-    cheapest = site_cost_usd(DEPLOYMENTS[0])
-    return [
-        {
-            "deployment": deployment.name,
-            "application_servers": deployment.application_servers,
-            "database_servers": deployment.database_servers,
-            "site_usd": site_cost_usd(deployment),
-            "times_pbm": site_cost_usd(deployment) / cheapest,
-            "sites": sites,
-            "enterprise_usd": deployment_cost_usd(deployment, sites),
-        }
-        for deployment in DEPLOYMENTS
-    ]
+# Over seeds -----------------------------------------------------------------------------------------------------------
+def over_seeds(rows: Rows, metrics: Sequence[str]) -> dict[str, tuple[float, float | None]]:
+    """Mean of each, and around it the range of another seed, where there are several."""
+    found = {}
+    for metric in metrics:
+        mean, width = another([row[metric] for row in rows])
+        found[metric] = (mean, width if math.isfinite(width) else None)
+    return found
+
+
+def with_range(row: dict[str, Any], metric: str) -> str:
+    """A number as people read it, with its range where it has one."""
+    value, width = row[metric], row[f"{metric}_range"]
+    if value is None:
+        return "never"
+    return shown(value) + (f" ± {shown(width)}" if width is not None else "")
+
+
+def crossing_row(tables: Tables, variant: str, brokers: int, metric: str = "one_way_ms") -> dict[str, Any]:
+    """The row of transactional messages."""
+    wanted = (variant, brokers, TRANSACTIONAL, metric)
+    keys = ("variant", "brokers", "service", "metric")
+    return next(row for row in tables["crossings"] if tuple(row[key] for key in keys) == wanted)

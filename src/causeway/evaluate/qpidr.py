@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from causeway.evaluate.evaluation import Curve, Evaluation, Extent, Figure
+from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.managed_domain import Shape
 from causeway.evaluate.qpidr_words import HEADER_BYTES, TABLE_1, TABLE_2, TABLE_3, TABLE_4, conclusions, text
 from causeway.evaluate.recovery_costs import (
@@ -27,6 +27,7 @@ from causeway.evaluate.recovery_costs import (
     measure,
     measure_timeline,
 )
+from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
 
 TITLE: Final = "What monitoring and recovery cost: OIGY/QpidR, section 5"

@@ -26,7 +26,10 @@ Then = Callable[[], None]
 class Trip:
     """One message and everything that is sent on its account."""
 
-    __slots__ = ("begun", "bytes", "frames", "hops", "one_way", "out", "round_trip", "there_and_back", "travelled")
+    __slots__ = (
+        *("begun", "bytes", "frames", "hops", "one_way", "out", "round_trip", "sent", "there_and_back", "travelled"),
+        "way",
+    )
 
     def __init__(self, begun: Instant, hops: int) -> None:
         self.begun = begun
@@ -38,18 +41,33 @@ class Trip:
         """How long its frames travelled, without their time on lines."""
         self.one_way: Duration | None = None
         self.round_trip: Duration | None = None
+        self.way = (0, 0)
+        """Frames that led to what happens now, one because of the other, and how long they travelled."""
         self.out = self.there_and_back = (0, 0)
-        """Frames, and how long they travelled, until it had arrived and until that was known."""
+        """The way when it had arrived, and when that was known; frames beside it, as to other copies, are not in it."""
+        self.sent = (0, 0)
+        """All frames until that was known, and how long they travelled."""
 
     def arrived(self, now: Instant) -> None:
         """Its receiver has it, or its receiver's broker if nobody is there."""
         self.one_way = now - self.begun
-        self.out = (self.frames, self.travelled)
+        self.out = self.way
 
     def answered(self, now: Instant) -> None:
         """Its sender knows."""
         self.round_trip = now - self.begun
-        self.there_and_back = (self.frames, self.travelled)
+        self.there_and_back = self.way
+        self.sent = (self.frames, self.travelled)
+
+
+def _on_way(trip: Trip, way: tuple[int, int], then: Then) -> Then:
+    """What comes then goes on from this way, whatever else has happened to the message."""
+
+    def go_on() -> None:
+        trip.way = way
+        then()
+
+    return go_on
 
 
 class SiteLines:
@@ -73,7 +91,9 @@ class SiteLines:
         trip.travelled += distance
         duration = time_on_line(size, BITS_PER_SECOND)
         at = self._lines.leave(source, self.now, duration) + distance
-        self.world.at(at, self._arrive, target, duration, then)
+        frames, travelled = trip.way
+        arrived = _on_way(trip, (frames + 1, travelled + distance), then)
+        self.world.at(at, self._arrive, target, duration, arrived)
 
     def _arrive(self, target: int, duration: Duration, then: Then) -> None:
         self.world.at(self._lines.enter(target, self.now, duration), then)
@@ -85,9 +105,9 @@ class SiteLines:
             return
         self.carry(trip, path[0], path[1], size, lambda: self.along(trip, path[1:], size, then))
 
-    def after(self, delay: Duration, then: Then) -> None:
+    def after(self, trip: Trip, delay: Duration, then: Then) -> None:
         """Later."""
-        self.world.after(delay, then)
+        self.world.after(delay, _on_way(trip, trip.way, then))
 
     def run_until_quiet(self) -> None:
         """Let everything happen that is under way."""

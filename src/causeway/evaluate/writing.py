@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from causeway.evaluate.drawing import draw
+from causeway.drawing import draw
 from causeway.evaluate.evaluation import Conclusion, Evaluation
 
 

@@ -57,9 +57,14 @@ def _kinds() -> dict[type, TrafficKind]:
 _KINDS: Final = _kinds()
 
 
+def content_of(head: Message) -> Message:
+    """The message itself, if it travels in an envelope."""
+    return head.head if isinstance(head, Routed) else head
+
+
 def kind_of(head: Message) -> TrafficKind:
     """What a message is sent for; an envelope's content counts."""
-    return _KINDS.get(type(head.head if isinstance(head, Routed) else head), TrafficKind.MAIL)
+    return _KINDS.get(type(content_of(head)), TrafficKind.MAIL)
 
 
 class FrameCounts:

@@ -66,7 +66,7 @@ def test_many_brokers_are_shown_by_their_worst_failure(tmp_path: Path, capsys: p
         (["placement", EXAMPLE, "--move-cost", "-1"], "move_cost=-1.0"),
         (["placement", "nowhere.json"], "No such file"),
         (["domains", EXAMPLE, "--threshold", "0.1"], "threshold=0.1: is for 'plan placement'"),
-        (["seats", EXAMPLE], "plan='seats': must be 'domains' or 'placement'"),
+        (["seats", EXAMPLE], "plan='seats': must be 'domains' or 'placement' or 'costs'"),
     ],
 )
 def test_mistakes_are_one_line_with_a_remedy(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:

@@ -38,6 +38,7 @@ def test_brokers_send_what_the_exchange_sends_and_take_as_long(mail: BrokerMail,
         assert sum(found.round_trip) == pytest.approx(sum(trip.round_trip or 0 for trip in trips), rel=0.03)
     else:
         assert found.round_trip == []
+    assert 900 < found.least <= found.greatest < 1200
 
 
 def test_owners_that_may_tell_make_every_way_one_hop(mail: BrokerMail) -> None:

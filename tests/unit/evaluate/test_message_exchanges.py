@@ -51,6 +51,16 @@ def test_every_hop_takes_its_size_twice_and_its_way() -> None:
     assert trip.out == (5, 5 * MILLISECOND)
 
 
+def test_frames_beside_the_way_are_not_part_of_it() -> None:
+    """Two copies are sent and one is waited for; hop by hop acknowledgements nobody waits for."""
+    away = sent(PBM, THERE._replace(online=False))
+    assert away.out == (4, 4 * MILLISECOND)
+    assert away.there_and_back == (4 + 2 + 4, 10 * MILLISECOND)
+    assert away.sent == (4 + 4 + 4, 12 * MILLISECOND)
+    kept = stored(THERE)
+    assert (kept.out[0], kept.there_and_back[0], kept.frames) == (3, 6, 12)
+
+
 def test_copies_are_waited_for_and_share_a_line() -> None:
     away = sent(PBM, THERE._replace(online=False))
     assert away.one_way == 4 * (2 * MESSAGE + MILLISECOND)

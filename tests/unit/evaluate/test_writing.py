@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from causeway.evaluate import writing
-from causeway.evaluate.evaluation import Conclusion, Curve, Evaluation, Figure
+from causeway.evaluate.evaluation import Conclusion, Evaluation
 from causeway.evaluate.writing import as_markdown, as_report, labels, shown, write, write_index
+from causeway.figures import Curve, Figure
 
 FOUND = Evaluation(
     "small",

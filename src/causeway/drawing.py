@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from causeway.errors import ConfigError
-from causeway.evaluate.evaluation import Curve, Figure
+from causeway.figures import Curve, Figure
 
 STYLES: Final = (
     ("o", "-", "0.0"),
@@ -21,21 +21,25 @@ STYLES: Final = (
 """Mark, line and grey of each style: any one of them tells it from the others."""
 
 TICKS_MAX: Final = 12
-RANGE_ASIDE: Final = 0.04
+DOTS_PER_INCH: Final = 200
+CURVE_ASIDE: Final = 0.028
 MARK_ASIDE: Final = 0.14
-"""Inches between ranges, and between marks, of several curves at one place: they stand side by side."""
+"""Inches between curves with ranges, and between marks that nothing joins, at one place: they stand side by side."""
+WORDS_AT_END_MAX: Final = 12
+"""A formula with more characters begins where its line does."""
+LEGEND_POINTS: Final = (9, 8, 7, 6)
+"""Sizes of its words, the first that is not too wide."""
 
 
-def check_drawing() -> None:
-    """Say before minutes of work what is missing to draw its result."""
+def check_drawing(extra: str) -> None:
+    """Say before minutes of work what is missing to draw its result; `extra` is what its users install."""
     if importlib.util.find_spec("matplotlib") is None:
-        remedy = "it draws the figures and is not installed; install it with: pip install 'causeway[evaluate]'"
+        remedy = f"it draws the figures and is not installed; install it with: pip install 'causeway[{extra}]'"
         raise ConfigError("matplotlib", None, remedy)
 
 
 def draw(figure: Figure, folder: Path) -> list[Path]:
     """Write `NAME.png` and `NAME.svg`; both are the same for the same figure."""
-    check_drawing()
     import matplotlib as mpl
     from matplotlib.figure import Figure as Canvas
 
@@ -46,30 +50,59 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         "axes.unicode_minus": False,
     }
     with mpl.rc_context(settings):
-        canvas = Canvas(figsize=(6.4, 4.4), dpi=110, layout="constrained")
+        canvas = Canvas(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, layout="constrained")
         axes = canvas.add_subplot()
-        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
+        axes.set(title=figure.title, xlabel=_with_note(figure), ylabel=figure.y_label)
         axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
         for curve in figure.curves:
             if curve.formula:
                 _draw_formula(axes, curve, figure)
             else:
-                _draw_measured(axes, curve, curve.style if figure.scale == "linear" else 0)
+                _draw_measured(axes, curve, _aside(figure, curve))
         axes.margins(x=0.1, y=0.1)
         _place_ticks(axes, figure)
         axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
         # Beside the axes: curves that cross leave no corner free for it.
-        canvas.legend(loc="outside lower center", ncols=2, frameon=False, handlelength=4.0)
+        for points in LEGEND_POINTS:
+            legend = canvas.legend(
+                loc="outside lower center", ncols=2, frameon=False, handlelength=4.0, fontsize=points, columnspacing=1.5
+            )
+            if legend.get_window_extent().width <= canvas.bbox.width or points == LEGEND_POINTS[-1]:
+                break
+            legend.remove()
         paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
     return paths
 
 
+def _with_note(figure: Figure) -> str:
+    """Under the axis: what the bars are, where there are some; and that curves are not quite where they belong."""
+    if not _has_ranges(figure):
+        return figure.x_label
+    aside = ";\ncurves stand a little side by side" if any(_aside(figure, curve) for curve in figure.curves) else ""
+    return f"{figure.x_label}\n(bars: {figure.bars}, behind marks where short{aside})"
+
+
+def _has_ranges(figure: Figure) -> bool:
+    return any(high > low for curve in figure.curves for low, high in curve.ranges)
+
+
+def _aside(figure: Figure, curve: Curve) -> float:
+    """Inches by which a curve is moved. Marks go with their ranges: a bar beside its mark looks like another point."""
+    if not curve.joined:
+        return curve.style * MARK_ASIDE if figure.scale == "linear" else 0.0
+    moved = [one for one in figure.curves if one.joined and one.marked and not one.formula]
+    if curve not in moved or not _has_ranges(figure):
+        return 0.0
+    return (moved.index(curve) - (len(moved) - 1) / 2) * CURVE_ASIDE
+
+
 def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
-    """With its words at its end: above it, or below where something was measured above."""
+    """With its words at its end, many at its beginning: above it, or below where something was measured above."""
     axes.plot(curve.xs, curve.ys, linestyle=(0, (1, 1)), color="0.6", linewidth=1.0)
-    end = (curve.xs[-1], curve.ys[-1])
+    at = -1 if len(curve.formula) <= WORDS_AT_END_MAX else 0
+    end = (curve.xs[at], curve.ys[at])
     measured = [point for one in figure.curves if not one.formula for point in zip(one.xs, one.ys, strict=True)]
     below = any(x == end[0] and y > end[1] for x, y in measured)
     axes.annotate(
@@ -78,26 +111,26 @@ def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:
         xytext=(0, -5 if below else 4),
         textcoords="offset points",
         color="0.35",
-        horizontalalignment="center",
+        horizontalalignment="left" if at == 0 else "center",
         verticalalignment="top" if below else "baseline",
     )
 
 
-def _draw_measured(axes: Any, curve: Curve, steps: int) -> None:
-    """Ranges stand so many steps aside; so do marks that nothing joins."""
+def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
+    """Bars behind, then the line, then its marks, which hide both; large hollow marks behind what they surround."""
     from matplotlib.transforms import ScaledTranslation
 
     mark, line, grey = STYLES[curve.style % len(STYLES)]
+    moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
     (drawn,) = axes.plot(curve.xs, curve.ys, label=curve.label, color=grey, linewidth=1.2)
     drawn.set(marker=mark if curve.marked else "none", markerfacecolor="white" if curve.hollow else grey)
-    drawn.set(linestyle=line if curve.joined else "none", markersize=5.0 if curve.joined or not curve.hollow else 8.0)
-    aside = steps * (RANGE_ASIDE if curve.joined else MARK_ASIDE)
-    moved = axes.transData + ScaledTranslation(aside, 0, axes.figure.dpi_scale_trans)
-    if not curve.joined:
-        drawn.set_transform(moved)
+    large = curve.hollow and not curve.joined
+    drawn.set(linestyle=line if curve.joined else "none", markersize=8.0 if large else 5.0, zorder=1.95 if large else 2)
+    drawn.set_transform(moved)
     for x, (low, high) in zip(curve.xs, curve.ranges, strict=False):
-        (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=2.4, alpha=0.6, solid_capstyle="butt")
-        bar.set_transform(moved)
+        if high > low:
+            (bar,) = axes.plot((x, x), (low, high), color=grey, linewidth=0.9, marker="_", markersize=4.0, zorder=1.9)
+            bar.set_transform(moved)
 
 
 def _place_ticks(axes: Any, figure: Figure) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from causeway.drawing import check_drawing, draw
 from causeway.errors import ConfigError
-from causeway.evaluate.drawing import check_drawing, draw
-from causeway.evaluate.evaluation import Curve, Figure
+from causeway.figures import Curve, Figure
 
 FIGURE = Figure(
     "cost",
@@ -46,10 +48,30 @@ def test_curves_may_be_marks_or_lines_alone(tmp_path: Path) -> None:
     assert drawn["marks"].count("<path") < drawn["both"].count("<path")
 
 
-def test_missing_matplotlib_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("extra", ["evaluate", "pipeline"])
+def test_missing_matplotlib_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"pip install 'causeway\[evaluate\]'"):
-        check_drawing()
+    with pytest.raises(ConfigError, match=rf"pip install 'causeway\[{extra}\]'"):
+        check_drawing(extra)
+
+
+def test_bars_are_explained_under_the_axes_where_there_are_some(tmp_path: Path) -> None:
+    curve = Curve("measured", (1, 2, 4), (5, 7, 9), ((4, 6), (6, 8), (8, 10)))
+    with_bars = Figure("with", "Cost", "servers", "cells", (curve,), bars="ten seeds")
+    bare = msgspec.structs.replace(with_bars, name="bare", curves=(msgspec.structs.replace(curve, ranges=()),))
+    assert "(bars: ten seeds, behind marks where short)" in draw(with_bars, tmp_path)[1].read_text()
+    assert "bars" not in draw(bare, tmp_path)[1].read_text()
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_curves_that_lie_on_one_another_stand_side_by_side_with_their_bars(tmp_path: Path, scale: str) -> None:
+    curves = tuple(Curve(name, (1, 2), (5, 7), ((4, 6), (6, 8)), style=at) for at, name in enumerate("ab"))
+    drawn = draw(Figure("two", "Cost", "servers", "cells", curves, scale=scale), tmp_path)[1].read_text()
+    lines = re.findall(r'd="M ([\d.]+) ([\d.]+) \nL ([\d.]+) ([\d.]+) \n" clip-path', drawn)
+    bars = {x for x, _, end, _ in lines if x == end}
+    joined = [(x, end) for x, y, end, high in lines if x != end and y != high]
+    assert len(joined) == len({x for x, _ in joined}) == 2
+    assert {x for ends in joined for x in ends} <= bars
 
 
 @pytest.mark.parametrize(
