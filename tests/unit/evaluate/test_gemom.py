@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,14 +12,6 @@ from causeway.evaluate.burst_brokers import PLACEMENTS
 from causeway.evaluate.evaluation import Extent
 from causeway.evaluate.gemom_words import row_of
 from causeway.evaluate.placement_trials import MEAN_LOAD, ROUND_ROBIN, USE, TrialCase, measure
-
-REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "gemom"
-
-
-@pytest.fixture(scope="module")
-def committed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REPORT / "results.json").read_text())
-    return found
 
 
 def test_placement_by_risk_is_never_riskier_than_round_robin(committed: dict[str, Any]) -> None:
@@ -63,16 +53,6 @@ def test_another_seed_gives_numbers_inside_the_stated_range(committed: dict[str,
         assert stated[f"{key}_low"] <= row[key] <= stated[f"{key}_high"]
     for name in ("by_risk", "round_robin", "mean_load"):
         assert abs(row[f"{name}_loss"] - stated[f"{name}_loss"]) <= stated[f"{name}_plus_minus"]
-
-
-def test_report_has_every_figure() -> None:
-    report = (REPORT / "report.md").read_text()
-    drawn = {path.stem for path in REPORT.glob("*.png")}
-    assert drawn == {
-        *("gain_at_brokers", "gain_by_correlation", "loss_by_correlation", "risk_after_failures"),
-        "bursts",
-    }
-    assert [name for name in drawn if f"({name}.png)" not in report] == []
 
 
 def test_small_plan_gives_a_whole_evaluation_and_hears_of_every_case(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +11,6 @@ from causeway.evaluate import internet, ring_model
 from causeway.evaluate.internet_words import TOLERANCES
 from causeway.evaluate.ring_counts import JOINED, KNOWN, TABLES, RingCount, measure
 from causeway.evaluate.ring_model import ModelCase, ModelledRing
-
-REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "internet"
-
-
-@pytest.fixture(scope="module")
-def committed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REPORT / "results.json").read_text())
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +66,3 @@ def test_another_seed_gives_hops_inside_the_stated_interval(committed: dict[str,
 def test_full_plan_has_the_two_sizes_that_the_model_is_shown_at() -> None:
     sizes = {(case.how, case.brokers) for case in internet.FULL.rings}
     assert {(JOINED, 1_024), (KNOWN, 16_384)} <= sizes
-
-
-def test_report_has_every_figure() -> None:
-    report = (REPORT / "report.md").read_text()
-    drawn = {path.stem for path in REPORT.glob("*.png")}
-    assert drawn == {"hops", "tables", "upkeep"}
-    assert [name for name in drawn if f"({name}.png)" not in report] == []
