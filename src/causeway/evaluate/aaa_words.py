@@ -52,8 +52,9 @@ def logarithm_power(means: Rows) -> float:
 
 def exponent(fit: dict[str, Any]) -> str:
     """With its interval; what every seed has alike has none."""
-    width = f" ± {fit['plus_minus']:.2f}" if fit["plus_minus"] else ""
-    return f"n^({fit['exponent']:.2f}{width})"
+    if not fit["plus_minus"]:
+        return f"n^{fit['exponent']:.2f}"
+    return f"n^({fit['exponent']:.2f} ± {fit['plus_minus']:.2f})"
 
 
 def logarithm(fit: dict[str, Any]) -> str:

@@ -287,7 +287,7 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
     brokers = tuple(row["brokers"] for row in rings)
 
     def curve(name: str) -> Curve:
-        return Curve("modelled", brokers, tuple(row[name] for row in rings))
+        return Curve("modelled", brokers, tuple(row[name] for row in rings), marked=False)
 
     def seen(what: str) -> tuple[Curve, ...]:
         found = []
@@ -336,7 +336,7 @@ def _upkeep_curves(rings: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any
     }
     found = []
     for style, (heartbeat, frames) in enumerate(modelled.items()):
-        found.append(Curve(f"modelled, heartbeat {heartbeat:g} s", brokers, frames, style=style))
+        found.append(Curve(f"modelled, heartbeat {heartbeat:g} s", brokers, frames, style=style, marked=False))
     for style, how in ((2, JOINED), (3, KNOWN)):
         sums: dict[tuple[float, int], float] = {}
         for row in rows:
