@@ -17,13 +17,15 @@ SEATS = aaa.Plan(
     seeds=1,
     halves={UNICAST: 30, BROADCAST: 10, PING: 2, PING_ALL: 2},
     sizes={
-        ("flat", UNICAST): (4, 8),
-        ("bus", UNICAST): (9, 16),
-        ("tree", UNICAST): (9, 33),
-        ("flat", BROADCAST): (4, 6),
-        ("bus", BROADCAST): (9, 16),
+        ("flat", UNICAST): (4, 6, 8),
+        ("bus", UNICAST): (8, 9, 16),
+        ("daisy", UNICAST): (9, 16),
+        ("tree", UNICAST): (9, 33, 105),
+        ("flat", BROADCAST): (4, 5, 6),
+        ("bus", BROADCAST): (9, 12, 16),
+        ("daisy", BROADCAST): (9, 12, 16),
     },
-    once={("flat", PING): (4, 8), ("flat", PING_ALL): (4, 8)},
+    once={("flat", PING): (4, 8), ("flat", PING_ALL): (4, 6, 8)},
 )
 
 
@@ -36,7 +38,7 @@ def test_sweep_of_an_experiment_finds_what_this_process_finds(
     there = aaa.evaluate(
         Extent(quick=True, seed=1, spread=Executors(spark)), lambda done, total: ticks.append((done, total))
     )
-    assert len(ticks) == len(aaa.plan_cases(SEATS, 1)) == 14
+    assert len(ticks) == len(aaa.plan_cases(SEATS, 1)) == 25
     assert ticks[-1][0] == ticks[-1][1]
     assert there.as_json() == here.as_json()
     assert there.text == here.text

@@ -15,7 +15,7 @@ Owns: the trace, the domain, the count. Must not know: what is claimed of it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -28,15 +28,12 @@ from causeway.evaluate.managed_domain import PATIENCE, ManagedDomain, Shape
 from causeway.placement import BrokerCapacity, Instance, from_samples, place
 from causeway.placement.arrays import Floats, Ints
 from causeway.placement.bursts import Bursts, burst_trace, replay
-from causeway.placement.comparisons import by_mean_load, round_robin
+from causeway.placement.comparisons import BY_RISK, MEAN_LOAD, PLACEMENTS, ROUND_ROBIN, by_mean_load, round_robin
 from causeway.placement.mirrors import choose_mirrors
 from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.held import Held
 from causeway.topics.items import ITEM_COUNT, item_of
 from causeway.types import MILLISECOND, SECOND, ServiceClass
-
-BY_RISK, ROUND_ROBIN, MEAN_LOAD = "by risk", "round robin", "mean load"
-PLACEMENTS: Final = (BY_RISK, ROUND_ROBIN, MEAN_LOAD)
 
 PUBLISHERS: Final = 4
 SERVICE: Final = ServiceClass.EXPRESS
@@ -199,28 +196,24 @@ class _BurstDomain(ManagedDomain):
         return np.array([one["published"] for one in said], dtype=np.int64)
 
 
-def replayed_bursts(case: BurstCase, tick: Callable[[str, int], None] | None = None) -> list[BurstCount]:
-    """The same bursts under every placement; `tick` hears the placement and the second after each."""
+def replayed_bursts(case: BurstCase, placements: Sequence[str] = PLACEMENTS) -> list[BurstCount]:
+    """The same bursts under each placement."""
     question = _Question(case)
-    return [_replayed(case, question, placement, tick) for placement in PLACEMENTS]
+    return [_replayed(case, question, placement) for placement in placements]
 
 
-def _replayed(
-    case: BurstCase, question: _Question, placement: str, tick: Callable[[str, int], None] | None
-) -> BurstCount:
+def _replayed(case: BurstCase, question: _Question, placement: str) -> BurstCount:
     owner = question.owners(placement)
     domain = _BurstDomain(case, question, owner)
     domain.settle()
     read_before, before = domain.received, domain.handled()
     first, over = before, []
-    for second, rates in enumerate(question.trace):
+    for rates in question.trace:
         domain.publish(rates)
         domain.pass_time(SECOND)
         now = domain.handled()
         over.append(np.maximum(now - before - question.capacity, 0))
         before = now
-        if tick is not None:
-            tick(placement, second)
     domain.pass_time(500 * MILLISECOND)
     above = np.array(over)
     capacity: Floats = np.full(case.brokers, float(question.capacity))

@@ -26,7 +26,7 @@ class Extent(NamedTuple):
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """One thing that a paper says, and what came out here."""
+    """One thing that a paper says or that we set out to do, and what came out here."""
 
     claim: str
     found: str
@@ -34,6 +34,15 @@ class Conclusion(msgspec.Struct, frozen=True):
     asserted: bool = True
     """Whether we stand by it: `causeway evaluate --strict` fails when it does not hold. False for what is known not to
     hold with our brokers; the report says why."""
+    ours: bool = False
+    """A goal of our own, or a question that goes past the paper: it is counted apart from what the paper says."""
+
+    @property
+    def verdict(self) -> str:
+        """As it is shown: a claim that we stand by and that does not hold is written in capitals."""
+        if self.held:
+            return "yes"
+        return "NO" if self.asserted else "no, as known"
 
 
 class Evaluation(msgspec.Struct, frozen=True):
@@ -49,7 +58,7 @@ class Evaluation(msgspec.Struct, frozen=True):
     """Tidy: a name per table, a row per observation."""
     figures: tuple[Figure, ...]
     text: str
-    """The report's body in Markdown; `{name}` lines are not replaced, figures are linked by their names."""
+    """The report's body in Markdown; figures are linked by their names."""
 
     def as_json(self) -> dict[str, Any]:
         """Numbers and claims, without words and drawings."""

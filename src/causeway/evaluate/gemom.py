@@ -20,13 +20,11 @@ from causeway.evaluate.paper_placement import example
 from causeway.evaluate.placement_trials import (
     BROKERS,
     BY_ITEM,
-    BY_RISK,
     CORRELATION,
     EASED,
     GROUPS,
     ITEMS,
-    MEAN_LOAD,
-    ROUND_ROBIN,
+    NONE,
     USE,
     WHOLE,
     FailureTrial,
@@ -36,6 +34,7 @@ from causeway.evaluate.placement_trials import (
     measure,
 )
 from causeway.figures import Curve, Figure
+from causeway.placement.comparisons import BY_RISK, MEAN_LOAD, PLACEMENTS, ROUND_ROBIN
 from causeway.spread import run_cases
 
 TITLE: Final = "What placement by risk gains: GEMOM, section IV"
@@ -144,7 +143,7 @@ def correlation_table(placed: Sequence[PlacementTrial], gains: Sequence[dict[str
     rows = []
     for correlation in sorted({trial.correlation for trial in placed}):
         row: dict[str, Any] = {"correlation": correlation}
-        for name in (BY_RISK, ROUND_ROBIN, MEAN_LOAD):
+        for name in PLACEMENTS:
             trials = [t for t in placed if (t.correlation, t.placement) == (correlation, name)]
             key = name.replace(" ", "_")
             row["instances"] = len(trials)
@@ -191,7 +190,7 @@ def mirror_table(failed: Sequence[FailureTrial]) -> list[dict[str, Any]]:
 
 
 def _mirror_order(key: tuple[float, str, int]) -> tuple[float, int, int]:
-    return key[0], key[2], (BY_ITEM, EASED, WHOLE).index(key[1])
+    return key[0], key[2], (BY_ITEM, EASED, WHOLE, NONE).index(key[1])
 
 
 # Figures ------------------------------------------------------------------------------------------------------------
@@ -202,12 +201,17 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
         _gain(tables["correlation"]),
         _loss(tables["correlation"]),
         _failures(tables["mirrors"]),
+        _failure_losses(tables["mirrors"]),
         burst_figure(tables["burst_seconds"]),
     )
 
 
 def _gain_at_brokers(rows: Sequence[dict[str, Any]]) -> Figure:
-    labels = {"printed": "paper, as printed", "recomputed": "paper's placement, recomputed", "ours": "ours"}
+    labels = {
+        "printed": "from the paper's printed Table III",
+        "recomputed": "its placement, from Tables I and II",
+        "ours": "ours, from Tables I and II",
+    }
     return Figure(
         "gain_at_brokers",
         "The paper's example: gain over its round robin (Fig. 2)",
@@ -234,13 +238,13 @@ def _gain(rows: Sequence[dict[str, Any]]) -> Figure:
     def curve(other: str, style: int) -> Curve:
         key = f"over_{other.replace(' ', '_')}"
         ranges = tuple((row[f"{key}_low"], row[f"{key}_high"]) for row in rows)
-        return Curve(f"over {other}", xs, tuple(row[key] for row in rows), ranges, style=style)
+        return Curve(f"over {other}: median, 10 to 90 %", xs, tuple(row[key] for row in rows), ranges, style=style)
 
     return Figure(
         "gain_by_correlation",
-        f"Placement by risk, {ITEMS} items on {BROKERS} brokers, {USE:.0%} used: gain",
+        f"Placement by risk, {ITEMS} items on {BROKERS} brokers, {USE:.0%} used: gain of instances",
         "correlation of items of one group",
-        "part of the loss saved (10, 50, 90 %)",
+        "part of the loss that is saved",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1)),
         scale="linear",
         bars="10 to 90 % of the instances",
@@ -258,36 +262,49 @@ def _loss(rows: Sequence[dict[str, Any]]) -> Figure:
 
     return Figure(
         "loss_by_correlation",
-        f"{ITEMS} items on {BROKERS} brokers, {USE:.0%} used: expected loss",
+        f"{ITEMS} items on {BROKERS} brokers, {USE:.0%} used: mean loss; bars: 95 % of such means",
         "correlation of items of one group",
-        "loss, % of all rates (mean, 95 %)",
+        "expected loss, % of all rates",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1), curve(BY_RISK, 2)),
         scale="linear",
         bars="95 % range of the mean of as many other instances",
     )
 
 
-def _failures(rows: Sequence[dict[str, Any]]) -> Figure:
-    def curve(mirrors: str, failures: int, style: int) -> Curve:
-        chosen = [row for row in rows if (row["mirrors"], row["failures"]) == (mirrors, failures)]
-        return Curve(
-            f"{'one fails' if failures == 1 else 'two fail'}: {mirrors}",
-            tuple(round(100 * row["use"]) for row in chosen),
-            tuple(row["largest_risk"] for row in chosen),
-            style=style,
-            hollow=failures == 2,
-        )
+def _by_use(rows: Sequence[dict[str, Any]], mirrors: str, failures: int, metric: str) -> Curve:
+    """One way to mirror against the use of all brokers."""
+    chosen = [row for row in rows if (row["mirrors"], row["failures"]) == (mirrors, failures)]
+    return Curve(
+        f"{'one fails' if failures == 1 else 'two fail'}: {mirrors}",
+        tuple(round(100 * row["use"]) for row in chosen),
+        tuple(row[metric] for row in chosen),
+        style=(WHOLE, BY_ITEM, EASED, NONE).index(mirrors),
+        hollow=failures == 2,
+    )
 
+
+def _failures(rows: Sequence[dict[str, Any]]) -> Figure:
+    none = _by_use(rows, NONE, 1, "largest_risk")
     return Figure(
         "risk_after_failures",
         f"Mirrors on {BROKERS} brokers: the largest risk after failures",
         "use of all brokers, %",
-        "largest overload probability (mean)",
-        tuple(
-            curve(mirrors, failures, style)
-            for failures in (1, 2)
-            for style, mirrors in enumerate((WHOLE, BY_ITEM, EASED))
+        "largest overload probability, mean",
+        (
+            *(_by_use(rows, mirrors, n, "largest_risk") for n in (1, 2) for mirrors in (WHOLE, BY_ITEM, EASED)),
+            msgspec.structs.replace(none, formula=NONE),
         ),
         scale="linear",
         y_scale="log",
+    )
+
+
+def _failure_losses(rows: Sequence[dict[str, Any]]) -> Figure:
+    return Figure(
+        "loss_after_failures",
+        f"Mirrors on {BROKERS} brokers: what is lost after failures",
+        "use of all brokers, %",
+        "expected loss, % of all rates, mean",
+        tuple(_by_use(rows, mirrors, failures, "loss") for failures in (1, 2) for mirrors in (WHOLE, BY_ITEM, NONE)),
+        scale="linear",
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from causeway.evaluate.evaluation import Conclusion
 from causeway.evaluate.gemom_bursts import burst_conclusion, burst_text
-from causeway.evaluate.paper_placement import OUR_ROUND_ROBIN, OURS, SOLUTION_1, SOLUTION_2
+from causeway.evaluate.paper_placement import OUR_ROUND_ROBIN, OURS, SOLUTION_1, SOLUTION_2, smallest_eigenvalue
 from causeway.evaluate.placement_trials import (
     BROKERS,
     BY_ITEM,
@@ -19,15 +19,20 @@ from causeway.evaluate.placement_trials import (
     EASED,
     GROUPS,
     ITEMS,
-    MEAN_LOAD,
-    ROUND_ROBIN,
+    NONE,
     USE,
     WHOLE,
 )
 from causeway.evaluate.writing import as_markdown, shown
+from causeway.placement.comparisons import MEAN_LOAD, ROUND_ROBIN
 
 PRINTED_TOLERANCE: Final = 0.00005
 """Half a unit of the last digit that Table III prints."""
+
+ROOM_USED_MAX: Final = 0.75
+"""Where brokers that are left are used to no more than this after a failure, easing has something to choose from."""
+MIRRORED_USED_MAX: Final = 0.85
+"""Where they are used to more than this, whoever takes over is overloaded, too."""
 
 Rows = Sequence[dict[str, Any]]
 Tables = dict[str, list[dict[str, Any]]]
@@ -51,6 +56,7 @@ def conclusions(tables: Tables) -> tuple[Conclusion, ...]:
         _never_riskier(tables["instance_gains"], ROUND_ROBIN),
         _never_riskier(tables["instance_gains"], MEAN_LOAD),
         _correlation(tables["correlation"]),
+        _mirrored(tables["mirrors"]),
         _mirrors(tables["failure_trials"], 1),
         _mirrors(tables["failure_trials"], 2),
         _eased(tables["mirrors"]),
@@ -94,14 +100,12 @@ def _optimum(rows: Rows) -> Conclusion:
 
 def _gain_everywhere(rows: Rows) -> Conclusion:
     parts = []
-    for who in ("printed", "recomputed", "ours"):
+    words = {"printed": "from the printed Table III", "recomputed": "from Tables I and II", "ours": "ours"}
+    for who, how in words.items():
         gains = [row["gain"] for row in rows if row["of"] == who]
-        parts.append(f"{who} {', '.join(f'{gain:.2f}' for gain in gains)}")
+        parts.append(f"{how} {', '.join(f'{gain:.2f}' for gain in gains)}")
     held = all(row["gain"] > 0 for row in rows if row["of"] == "recomputed")
-    found = (
-        f"gain at brokers 1, 2, 3: {'; '.join(parts)}. What is minimised is the sum over brokers, and broker 2 is "
-        "largest: it pays to let it risk more"
-    )
+    found = f"gain at brokers 1, 2, 3: {'; '.join(parts)}. What is maximised is the utility of all brokers together"
     return Conclusion("Risk is smaller than round robin's at each broker (Fig. 2)", found, held, asserted=False)
 
 
@@ -127,7 +131,7 @@ def _never_riskier(gains: Rows, other: str) -> Conclusion:
         f"{statistics.median(row['gain'] for row in mine):.0%}. The largest risk of one broker, which is not what is "
         f"minimised, is greater in {risky}"
     )
-    return Conclusion(f"Placement by risk never loses more than {other}", found, worse == 0)
+    return Conclusion(f"Placement by risk never loses more than {other}", found, worse == 0, ours=other == MEAN_LOAD)
 
 
 def _correlation(rows: Rows) -> Conclusion:
@@ -169,17 +173,37 @@ def _mirrors(trials: Rows, failures: int) -> Conclusion:
         )
     count = "one failure" if failures == 1 else "two failures"
     claim = f"After {count} that the others have room for, mirrors by item lose less than mirrors of whole brokers"
-    return Conclusion(claim, found, worse == 0)
+    return Conclusion(claim, found, worse == 0, ours=True)
+
+
+def used_after(use: float, failures: int) -> float:
+    """How much of the brokers that are left is used."""
+    return use * BROKERS / (BROKERS - failures)
+
+
+def _mirrored(rows: Rows) -> Conclusion:
+    parts, held = [], True
+    for failures, broken in ((1, "one broken"), (2, "two broken")):
+        words = []
+        for use in sorted({row["use"] for row in rows}):
+            none, mine = (row_of(rows, use=use, mirrors=way, failures=failures)["loss"] for way in (NONE, BY_ITEM))
+            held &= mine < none or used_after(use, failures) > MIRRORED_USED_MAX
+            words.append(f"{use:.0%} used {mine:.2f} % instead of {none:.2f} %")
+        parts.append(f"{broken}, {', '.join(words)}")
+    found = f"mean loss: {'; '.join(parts)}. Where more is used, whoever takes over is overloaded with all it has"
+    claim = f"Mirrors by item lose less than none while the others are used to at most {MIRRORED_USED_MAX:.0%} then"
+    return Conclusion(claim, found, held, ours=True)
 
 
 def _eased(rows: Rows) -> Conclusion:
     parts, held = [], True
     for use in sorted({row["use"] for row in rows}):
         plain, eased = (row_of(rows, use=use, mirrors=way, failures=1)["largest_risk"] for way in (BY_ITEM, EASED))
-        held &= eased <= plain
+        held &= eased < plain if used_after(use, 1) <= ROOM_USED_MAX else eased <= plain
         parts.append(f"{use:.0%} used: {eased:.2g} instead of {plain:.2g}")
     found = f"largest risk after one failure, {'; '.join(parts)}"
-    return Conclusion("Owners chosen with a failure in mind make it safer still (past the paper)", found, held)
+    claim = "Owners chosen with a failure in mind make it safer where the others have room, and nowhere riskier"
+    return Conclusion(f"{claim} (past the paper)", found, held, ours=True)
 
 
 # The report ---------------------------------------------------------------------------------------------------------
@@ -214,8 +238,9 @@ def _example(tables: Tables) -> str:
     ]
     return f"""## The paper's example (Table III and Fig. 2)
 
-Six items on three brokers (Tables I to III). The matrix of Table II is no covariance: its smallest eigenvalue is -707.
-*Recomputed* takes it as it stands, as the paper did; *after repair* it is the nearest matrix that is one.
+Six items on three brokers (Tables I to III). The matrix of Table II is no covariance: its smallest eigenvalue is
+{smallest_eigenvalue():.0f}. *Recomputed* takes it as it stands, as the paper did; *after repair* it is the nearest
+matrix that is one. The paper has the gain only as a figure; what is called printed is computed from its Table III.
 
 {as_markdown(allocations)}
 
@@ -276,24 +301,39 @@ def _failing(tables: Tables) -> str:
             "after the worst": shown(row["worst_risk"]),
         }
         for row in tables["mirrors"]
-        if row["failures"] or row["mirrors"] != WHOLE
+        if row["failures"] or row["mirrors"] in (BY_ITEM, EASED)
     ]
     return f"""## Mirrors after one and two failures
 
 The same kind of instance with a correlation of {CORRELATION:g}. Owners are placed by risk. *By item*: each item has the
 mirror that placement chose. *Owners eased*: `ease_failures` has moved some owners first, as a landmark does. *Whole
-broker*: all items of a broker have one mirror, as in a high-availability pair, and the best of all brokers for it. The
-figures are means over every set of so many broken brokers: all {BROKERS}, or all {BROKERS * (BROKERS - 1) // 2} pairs.
-Where the mirror is broken too, items go one by one to where the risk grows least, in all three.
+broker*: all items of a broker have one mirror, as in a high-availability pair, and the best of all brokers for it. *No
+mirrors*: what a broken broker had is not served, which is a risk of 1 and a loss of all of it. The figures are means
+over every set of so many broken brokers: all {BROKERS}, or all {BROKERS * (BROKERS - 1) // 2} pairs. Where the mirror
+is broken too, items go one by one to where the risk grows least, in all three.
 
 ![failures](risk_after_failures.png)
+
+![loss](loss_after_failures.png)
 
 {as_markdown(rows)}
 
 Mirrors by item spread what a broker had over all others. That is worth most where the load of the broken ones still
-fits: one of six up to 83 % use, two up to 67 %. Beyond that all are overloaded instead of some. Easing is for one
-failure: after two it changes little, and with all brokers up it gives away up to {_given_away(tables)} % of the
-rate."""
+fits: one of {BROKERS} up to {1 - 1 / BROKERS:.0%} use, two up to {1 - 2 / BROKERS:.0%}. Near that and beyond all are
+overloaded instead of some, and by the paper's measure an overloaded broker loses all it has: then even no mirrors lose
+less. Easing is for one failure. After two it {_after_two(tables)}, and with all brokers up it gives away up to
+{_given_away(tables)} % of the rate."""
+
+
+def _after_two(tables: Tables) -> str:
+    """What easing does where it was not meant to."""
+    rows = [row for row in tables["mirrors"] if row["failures"] == 2]
+    more = {
+        use: row_of(rows, use=use, mirrors=EASED)["loss"] - row_of(rows, use=use, mirrors=BY_ITEM)["loss"]
+        for use in sorted({row["use"] for row in rows})
+    }
+    use = max(more, key=lambda use: abs(more[use]))
+    return f"loses {abs(more[use]):.2g} % of the rate {'more' if more[use] > 0 else 'less'} at {use:.0%} use"
 
 
 def _given_away(tables: Tables) -> str:

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
+from causeway.config import BrokerConfig
 from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate import ring_counts, ring_model
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.fits import another
 from causeway.evaluate.internet_words import TOLERANCES, conclusions, text
 from causeway.evaluate.ring_counts import JOINED, KNOWN, SETTLED, TABLES, RingCount, RingCountCase
-from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, upkeep_of
+from causeway.evaluate.ring_model import ModelCase, ModelledRing, RingUpkeep, asked_after, upkeep_of
 from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
 from causeway.types import SECOND
@@ -26,9 +27,10 @@ TITLE: Final = "Rings of a million brokers: hops, tables and upkeep"
 
 CALM: Final = (10.0, 60.0)
 """Heartbeat and silence with which many brokers are simulated: signs of life are most of all frames otherwise."""
-USUAL: Final = (0.25, 1.5)
+_TOLD_NOTHING: Final = BrokerConfig(name="usual")
+USUAL: Final = (_TOLD_NOTHING.heartbeat / SECOND, _TOLD_NOTHING.silence / SECOND)
 """Those of a broker that is told nothing."""
-WAVE: Final = 100 / 3
+WAVE: Final = asked_after(*CALM)
 """Seconds between two signs of life on a quiet link of a calm ring."""
 
 ROUND: Final = WAVE * math.ceil(MAINTAIN_EVERY / SECOND / WAVE)
@@ -263,24 +265,29 @@ def ring_row(models: Sequence[ModelledRing], sizes: Mapping[str, float], told: f
 
 
 # Figures ------------------------------------------------------------------------------------------------------------
+SEEN: Final = {
+    JOINED: "real brokers that joined",
+    KNOWN: "real links and tables, told whom to know",
+    TABLES: "real tables alone, filled",
+}
+"""What was counted, and what it is called; each has a style of its own."""
+
+
 def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
     """All figures of the report."""
     rings, simulated = tables["rings"], tables["agreement"]
     brokers = tuple(row["brokers"] for row in rings)
 
     def curve(name: str) -> Curve:
-        return Curve("modelled", brokers, tuple(row[name] for row in rings))
+        return Curve("modelled", brokers, tuple(row[name] for row in rings), marked=False)
 
-    def seen(what: str, label: str, how: Sequence[str], style: int) -> Curve:
-        rows = [row for row in simulated if row["what"] == what and row["how"] in how and row["heartbeat"] == CALM[0]]
-        xs, ys = tuple(row["brokers"] for row in rows), tuple(row["simulated"] for row in rows)
-        return Curve(label, xs, ys, style=style, hollow=True, joined=False)
-
-    def both(what: str) -> tuple[Curve, Curve]:
-        return (
-            seen(what, "real brokers that joined", (JOINED,), 1),
-            seen(what, "real links and tables, told whom to know", (KNOWN, TABLES), 2),
-        )
+    def seen(what: str) -> tuple[Curve, ...]:
+        found = []
+        for style, (how, label) in enumerate(SEEN.items(), 1):
+            rows = [row for row in simulated if (row["what"], row["how"]) == (what, how)]
+            xs, ys = tuple(row["brokers"] for row in rows), tuple(row["simulated"] for row in rows)
+            found += [Curve(label, xs, ys, style=style, hollow=True, joined=False)] if rows else []
+        return tuple(found)
 
     logarithm = Curve("log", brokers, tuple(row["log16"] for row in rings), formula="log16 N")
     most = Curve("most", brokers, tuple(15 * row["log16"] for row in rings), formula="15 log16 N")
@@ -291,7 +298,7 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
             "Lookups: hops between brokers",
             size,
             "hops, mean",
-            (curve("hops"), *both("hops"), logarithm),
+            (curve("hops"), *seen("hops"), logarithm),
             y_scale="linear",
         ),
         Figure(
@@ -299,36 +306,36 @@ def figures(tables: dict[str, list[dict[str, Any]]]) -> tuple[Figure, ...]:
             "Routing tables: entries of one broker",
             size,
             "entries, mean",
-            (curve("table"), *both("table entries"), most),
+            (curve("table"), *seen("table entries"), most),
             y_scale="linear",
         ),
         Figure(
             "upkeep",
-            "Upkeep of a quiet ring (heartbeat 10 s)",
+            "Upkeep of a quiet ring",
             size,
             "frames sent by each broker, 1/s",
-            (curve("calm_frames"), *_upkeep_seen(simulated)),
-            y_scale="linear",
+            tuple(_upkeep_curves(rings, simulated)),
         ),
     )
 
 
-def _upkeep_seen(rows: Sequence[dict[str, Any]]) -> tuple[Curve, ...]:
-    """Both ways to have a ring; and the model of the one that is younger than the curve."""
+def _upkeep_curves(rings: Sequence[dict[str, Any]], rows: Sequence[dict[str, Any]]) -> list[Curve]:
+    """For both heartbeats the model of an old ring, and what was counted: rings that joined, and such as just began."""
+    brokers = tuple(row["brokers"] for row in rings)
+    modelled = {
+        USUAL[0]: tuple(row["ring_frames"] + row["life_frames"] for row in rings),
+        CALM[0]: tuple(row["calm_frames"] for row in rings),
+    }
     found = []
-    for style, (how, which, label) in enumerate(
-        (
-            (JOINED, "simulated", "real brokers that joined"),
-            (KNOWN, "simulated", "real links and tables, just begun"),
-            (KNOWN, "modelled", "modelled, just begun"),
-        ),
-        1,
-    ):
-        sums: dict[int, float] = {}
+    for style, (heartbeat, frames) in enumerate(modelled.items()):
+        found.append(Curve(f"modelled, heartbeat {heartbeat:g} s", brokers, frames, style=style, marked=False))
+    for style, how in ((2, JOINED), (3, KNOWN)):
+        sums: dict[tuple[float, int], float] = {}
         for row in rows:
-            if (row["how"], row["heartbeat"]) == (how, CALM[0]) and row["what"].endswith("frames/s"):
-                sums[row["brokers"]] = sums.get(row["brokers"], 0.0) + row[which]
-        if sums:
-            hollow = which == "simulated"
-            found.append(Curve(label, tuple(sums), tuple(sums.values()), style=style, hollow=hollow, joined=False))
-    return tuple(found)
+            if row["how"] == how and row["what"].endswith("frames/s"):
+                key = (row["heartbeat"], row["brokers"])
+                sums[key] = sums.get(key, 0.0) + row["simulated"]
+        xs = tuple(size for _heartbeat, size in sums)
+        label = "counted, brokers that joined" if how == JOINED else "counted, links and tables that just began"
+        found.append(Curve(label, xs, tuple(sums.values()), style=style, hollow=True, joined=False))
+    return found

@@ -38,6 +38,11 @@ PRINTED: Final = {
 Rows = list[dict[str, Any]]
 
 
+def smallest_eigenvalue() -> float:
+    """Of Table II; that of a covariance is not negative."""
+    return float(np.linalg.eigvalsh(np.array(COVARIANCE, dtype=np.float64)).min())
+
+
 def example_instance(*, repair: bool, threshold: float | None = None) -> Instance:
     """The six items on three brokers; the matrix as printed, or made a covariance."""
     brokers = [BrokerCapacity(f"b{number}", capacity) for number, capacity in enumerate(CAPACITIES, 1)]

@@ -17,7 +17,7 @@ import numpy as np
 
 from causeway.placement import BrokerCapacity, Instance, from_moments, place
 from causeway.placement.arrays import Ints
-from causeway.placement.comparisons import by_mean_load, round_robin
+from causeway.placement.comparisons import BY_RISK, MEAN_LOAD, ROUND_ROBIN, by_mean_load, round_robin
 from causeway.placement.easing import ease_failures
 from causeway.placement.failures import Failures
 from causeway.placement.loads import Loads
@@ -31,10 +31,9 @@ CORRELATION: Final = 0.5
 """Inside a group, where the use varies."""
 FAILURES_MOST: Final = 2
 
-BY_RISK, ROUND_ROBIN, MEAN_LOAD = "by risk", "round robin", "mean load"
-
-BY_ITEM, EASED, WHOLE = "by item", "by item, owners eased", "whole broker"
-"""Mirrors for each item; the same after `ease_failures`; all of a broker on the one other that suits best."""
+BY_ITEM, EASED, WHOLE, NONE = "by item", "by item, owners eased", "whole broker", "no mirrors"
+"""Mirrors for each item; the same after `ease_failures`; all of a broker on the one other that suits best; and what a
+broken broker had is not served."""
 
 
 class TrialCase(msgspec.Struct, frozen=True):
@@ -72,9 +71,9 @@ class FailureTrial(msgspec.Struct, frozen=True):
     mirrors: str
     failures: int
     loss: float
-    """Mean over the sets, as above."""
+    """Mean over the sets, as above; of what nobody serves all is lost."""
     largest_risk: float
-    """Of any broker, mean over the sets."""
+    """Of any broker, mean over the sets; that of a broken one is 1 where nobody took over."""
     worst_risk: float
     """Of any broker after any of them."""
 
@@ -116,13 +115,9 @@ def measure(case: TrialCase) -> Trials:
         EASED: ease_failures(instance, solution.owner, solution.mirror, case.seed),
         WHOLE: (solution.owner, whole_broker_mirrors(instance, solution.owner)),
     }
-    return Trials(
-        failures=tuple(
-            _failed(case, instance, (name, *placed), count)
-            for name, placed in ways.items()
-            for count in range(FAILURES_MOST + 1)
-        )
-    )
+    counts = range(FAILURES_MOST + 1)
+    mirrored = [_failed(case, instance, (name, *placed), count) for name, placed in ways.items() for count in counts]
+    return Trials(failures=(*mirrored, *(_unserved(case, instance, solution.owner, count) for count in counts)))
 
 
 def _placed(case: TrialCase, instance: Instance, name: str, owner: Ints) -> PlacementTrial:
@@ -156,17 +151,26 @@ def _failed(case: TrialCase, instance: Instance, way: tuple[str, Ints, Ints], co
         loads = Loads(instance, then)
         losses.append(loads.loss() / instance.model.total)
         largest.append(float(loads.risks().max()))
-    mean_loss, mean_largest = float(np.mean(losses)), float(np.mean(largest))
-    return FailureTrial(
-        case.correlation,
-        case.use,
-        case.seed,
-        name,
-        count,
-        _short(mean_loss),
-        _short(mean_largest),
-        _short(max(largest)),
-    )
+    return _failure(case, name, count, losses, largest)
+
+
+def _unserved(case: TrialCase, instance: Instance, owner: Ints, count: int) -> FailureTrial:
+    """Nobody takes over: what is broken loses all it had, the others what they lose anyway."""
+    loads = Loads(instance, owner)
+    means = np.bincount(owner, instance.model.means, instance.broker_count)
+    risks = loads.risks()
+    losses, largest = [], []
+    for broken in itertools.combinations(range(instance.broker_count), count):
+        then = risks.copy()
+        then[list(broken)] = 1.0
+        losses.append(float(means @ then) / instance.model.total)
+        largest.append(float(then.max()))
+    return _failure(case, NONE, count, losses, largest)
+
+
+def _failure(case: TrialCase, name: str, count: int, losses: list[float], largest: list[float]) -> FailureTrial:
+    means = (_short(float(np.mean(losses))), _short(float(np.mean(largest))))
+    return FailureTrial(case.correlation, case.use, case.seed, name, count, *means, _short(max(largest)))
 
 
 def _short(value: float) -> float:

@@ -12,11 +12,15 @@ from typing import Any, Final
 import msgspec
 
 from causeway.evaluate.evaluation import Evaluation, Extent
-from causeway.evaluate.managed_domain import Shape
-from causeway.evaluate.qpidr_words import HEADER_BYTES, TABLE_1, TABLE_2, TABLE_3, TABLE_4, conclusions, text
+from causeway.evaluate.fits import another
+from causeway.evaluate.managed_domain import BITS_PER_SECOND, Shape
+from causeway.evaluate.qpidr_paper import SPARES, TABLE_1, TABLE_2, TABLE_3, TABLE_4, USUAL
+from causeway.evaluate.qpidr_words import HEADER_BYTES, ONE_RING_MAX, conclusions, text
 from causeway.evaluate.recovery_costs import (
     FAILURES,
+    LOOK,
     MONITORING,
+    PUBLISH_EVERY,
     QUEUES,
     ROUTES,
     SMALL,
@@ -29,15 +33,10 @@ from causeway.evaluate.recovery_costs import (
 )
 from causeway.figures import Curve, Figure
 from causeway.spread import run_cases
+from causeway.types import SECOND
 
 TITLE: Final = "What monitoring and recovery cost: OIGY/QpidR, section 5"
 KB: Final = 1000
-USUAL: Final = 24
-"""Hosts of the paper's Table 4."""
-SPARES: Final = 6
-"""Of 24 brokers: one more than fail at once."""
-DOMAIN_BROKERS_MAX: Final = 50
-"""Larger clusters have several domains, all of one size."""
 
 
 class RecoveryPlan(msgspec.Struct, frozen=True):
@@ -46,7 +45,9 @@ class RecoveryPlan(msgspec.Struct, frozen=True):
     seeds: int
     """For latencies."""
     seeds_counted: int
-    """For what is counted in bytes and hardly differs."""
+    """For the traffic of recoveries."""
+    seeds_monitored: int
+    """For that of quiet domains, which takes longest."""
     monitored: tuple[int, ...] = tuple(TABLE_1)
     queues: tuple[int, ...] = tuple(TABLE_2)
     routes: tuple[int, ...] = tuple(TABLE_3)
@@ -56,8 +57,8 @@ class RecoveryPlan(msgspec.Struct, frozen=True):
     """Brokers, from the paper's 24 on."""
 
 
-QUICK: Final = RecoveryPlan(seeds=2, seeds_counted=1, silent=(1, 5), beyond=(24, 48))
-FULL: Final = RecoveryPlan(seeds=5, seeds_counted=3, beyond=(24, 48, 100, 200))
+QUICK: Final = RecoveryPlan(seeds=3, seeds_counted=3, seeds_monitored=2, silent=(1, 5), beyond=(24, 48))
+FULL: Final = RecoveryPlan(seeds=5, seeds_counted=5, seeds_monitored=3, beyond=(24, 48, 100, 200))
 
 Case = RecoveryCase | TimelineCase
 Found = RecoveryCost | list[TimelineLetter]
@@ -65,7 +66,7 @@ Found = RecoveryCost | list[TimelineLetter]
 
 def shape_of(brokers: int, seed: int) -> Shape:
     """A cluster of so many, a quarter of them spares, in domains that are not too large."""
-    domains = -(-brokers // DOMAIN_BROKERS_MAX)
+    domains = -(-brokers // ONE_RING_MAX)
     return Shape(brokers, domains * max(2, round(brokers / domains / 4)), domains, seed)
 
 
@@ -80,6 +81,7 @@ def plan_cases(plan: RecoveryPlan, seed: int) -> list[Case]:
         small = msgspec.structs.replace(SMALL, seed=each)
         found += [RecoveryCase(QUEUES, small, amount) for amount in plan.queues]
         found += [RecoveryCase(ROUTES, small, amount) for amount in plan.routes]
+    for each in range(seed, seed + plan.seeds_monitored):
         found += [RecoveryCase(MONITORING, shape_of(brokers, each)) for brokers in plan.monitored]
     for brokers in plan.beyond:
         shape = shape_of(brokers, seed)
@@ -119,7 +121,13 @@ def evaluated(costs: Sequence[RecoveryCost], letters: Sequence[TimelineLetter], 
         "qpidr",
         TITLE,
         extent.command("qpidr"),
-        {"seed": extent.seed, "quick": extent.quick, "brokers": USUAL, "spares": SPARES, "bits_per_second": 10_000_000},
+        {
+            "seed": extent.seed,
+            "quick": extent.quick,
+            "brokers": USUAL,
+            "spares": SPARES,
+            "bits_per_second": BITS_PER_SECOND,
+        },
         conclusions(tables),
         tables,
         figures(tables),
@@ -128,29 +136,49 @@ def evaluated(costs: Sequence[RecoveryCost], letters: Sequence[TimelineLetter], 
 
 
 # The paper's tables -------------------------------------------------------------------------------------------------
-def _spread(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and standard deviation; one value has none."""
-    deviation = round(statistics.stdev(values), 4) if len(values) > 1 else None
-    return round(statistics.fmean(values), 4), deviation
+def _mean(values: Sequence[float]) -> float:
+    return round(statistics.fmean(values), 4)
+
+
+def _spread(values: Sequence[float], least: float = 0.0) -> dict[str, Any]:
+    """Mean, standard deviation and the range in which one more seed lies (95 %); one value has neither of them.
+
+    `least`: how exact a value is at best.
+    """
+    if len(values) < 2:
+        return {"ours": _mean(values), "ours_deviation": None, "ours_range": None}
+    width = max(another(values)[1], least)
+    return {
+        "ours": _mean(values),
+        "ours_deviation": round(statistics.stdev(values), 4),
+        "ours_range": round(width, 4),
+    }
 
 
 def table_1(costs: Sequence[RecoveryCost], sizes: Sequence[int] = tuple(TABLE_1)) -> list[dict[str, Any]]:
     """Data rate of periodic control messages, KB/s."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for brokers in sizes:
         found = [c for c in costs if (c.what, c.brokers) == (MONITORING, brokers)]
-        rate, deviation = _spread([c.landmark_bytes / c.seconds / KB for c in found])
         rows.append(
             {
                 "brokers": brokers,
                 "paper": TABLE_1[brokers][0],
                 "paper_deviation": TABLE_1[brokers][1],
-                "ours": rate,
-                "ours_deviation": deviation,
+                **_spread([c.landmark_bytes / c.seconds / KB for c in found]),
+                "ours_with_headers": _mean([_with_headers(c)[1] / c.seconds for c in found]),
                 **_per_broker(found),
             }
         )
     return rows
+
+
+def _with_headers(cost: RecoveryCost) -> tuple[float, float]:
+    """KB over all lines, and on the landmark's."""
+    return (
+        (cost.sent_bytes + HEADER_BYTES * cost.sent_frames) / KB,
+        (cost.landmark_bytes + HEADER_BYTES * cost.landmark_frames) / KB,
+    )
 
 
 def _per_broker(found: Sequence[RecoveryCost]) -> dict[str, float]:
@@ -161,7 +189,7 @@ def _per_broker(found: Sequence[RecoveryCost]) -> dict[str, float]:
 
     return {
         "landmark_per_broker": mean(lambda c: c.landmark_bytes * c.domains),
-        "landmark_with_headers": mean(lambda c: c.domains * (c.landmark_bytes + HEADER_BYTES * c.landmark_frames)),
+        "landmark_with_headers": mean(lambda c: c.domains * KB * _with_headers(c)[1]),
         "signs_and_agents": mean(lambda c: c.life_bytes + c.agents_bytes),
         "everything": mean(lambda c: c.sent_bytes),
     }
@@ -174,16 +202,16 @@ def table_traffic(
     rows = []
     for amount, (said, said_deviation) in paper.items():
         found = [c for c in costs if (c.what, c.amount) == (what, amount)]
-        sent, deviation = _spread([c.sent_bytes / KB for c in found])
         rows.append(
             {
                 what: amount,
                 "paper": said,
                 "paper_deviation": said_deviation,
-                "ours": sent,
-                "ours_deviation": deviation,
-                "until_whole": _spread([c.whole_bytes / KB for c in found])[0],
-                "landmark": _spread([c.landmark_bytes / KB for c in found])[0],
+                **_spread([c.sent_bytes / KB for c in found]),
+                "ours_with_headers": _mean([_with_headers(c)[0] for c in found]),
+                "until_whole": _mean([c.whole_bytes / KB for c in found]),
+                "landmark": _mean([c.landmark_bytes / KB for c in found]),
+                "landmark_with_headers": _mean([_with_headers(c)[1] for c in found]),
             }
         )
     return rows
@@ -198,7 +226,6 @@ def table_4(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
             found = [c for c in costs if (c.what, c.brokers, c.amount, c.silent) == key]
             if not found:
                 continue
-            seconds, deviation = _spread([c.seconds for c in found])
             rows.append(
                 {
                     "silent": silent,
@@ -207,12 +234,11 @@ def table_4(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
                     "paper_deviation": said_deviation,
                     "paper_max": said_most,
                     "paper_min": said_least,
-                    "ours": seconds,
-                    "ours_deviation": deviation,
+                    **_spread([c.seconds for c in found], LOOK / SECOND),
                     "ours_max": max(c.seconds for c in found),
                     "ours_min": min(c.seconds for c in found),
-                    "seats_and_copies": _spread([max(c.seats_seconds, c.whole_seconds) for c in found])[0],
-                    "copies": _spread([c.whole_seconds for c in found])[0],
+                    "seats_and_copies": _mean([max(c.seats_seconds, c.whole_seconds) for c in found]),
+                    "copies": _mean([c.whole_seconds for c in found]),
                 }
             )
     return rows
@@ -234,8 +260,8 @@ def beyond(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
                 "spares": killed[0].spares,
                 "one_failure": _until_moved(one),
                 "five_failures": _until_moved(five),
-                "seats_and_copies_of_one": _spread([max(c.seats_seconds, c.whole_seconds) for c in one])[0],
-                "seats_and_copies_of_five": _spread([max(c.seats_seconds, c.whole_seconds) for c in five])[0],
+                "seats_and_copies_of_one": _mean([max(c.seats_seconds, c.whole_seconds) for c in one]),
+                "seats_and_copies_of_five": _mean([max(c.seats_seconds, c.whole_seconds) for c in five]),
                 "landmark_per_broker": rates["landmark_per_broker"],
                 "everything_per_broker": rates["everything"],
             }
@@ -245,7 +271,7 @@ def beyond(costs: Sequence[RecoveryCost]) -> list[dict[str, Any]]:
 
 def _until_moved(found: Sequence[RecoveryCost]) -> float | None:
     """None if it was not waited for in every run."""
-    return _spread([c.seconds for c in found])[0] if all(c.moved for c in found) else None
+    return _mean([c.seconds for c in found]) if all(c.moved for c in found) else None
 
 
 # Figures ------------------------------------------------------------------------------------------------------------
@@ -270,32 +296,37 @@ def _latency(rows: Sequence[dict[str, Any]]) -> Figure:
             tuple(row[who] for row in chosen),
             tuple((row[f"{who}_min"], row[f"{who}_max"]) for row in chosen),
             style=style,
+            joined=len(chosen) == len(killed),
         )
 
     return Figure(
         "recovery_latency",
-        "Recovery of 24 brokers on 10 Mbps lines (Table 4)",
+        f"Recovery of {USUAL} brokers on {BITS_PER_SECOND // 1_000_000} Mbps lines (Table 4): mean, least to greatest",
         "brokers that fail at once",
-        "seconds until spares have everything",
+        "latency of recovery, s",
         (
             curve("QpidR, as printed", killed, "paper", 1),
-            curve("ours, processes killed", killed, "ours", 0),
-            curve("ours, hosts vanish", silent, "ours", 2),
+            curve("ours, killed, until spares have all", killed, "ours", 0),
+            curve("ours, hosts vanish, until spares have all", silent, "ours", 2),
         ),
         scale="linear",
     )
 
 
 def _timeline(letters: Sequence[dict[str, Any]], *, silent: bool) -> Figure:
-    numbers = tuple(letter["number"] for letter in letters)
+    """How long each message waited; and when the broker failed and the first that waited for it arrived."""
+    waits = [letter["received"] - letter["published"] for letter in letters]
+    late = [letter["received"] for letter, wait in zip(letters, waits, strict=True) if wait > PUBLISH_EVERY / SECOND]
+    marks = [("broker fails", 0.0), *(("recovered", at) for at in sorted(late)[:1])]
+    top = 1.1 * max(waits)
     return Figure(
         "timeline_silent" if silent else "timeline_killed",
-        f"A broker on the way {'vanishes' if silent else 'is killed'} at 0 s (Fig. 8)",
-        "seconds since the failure",
-        "number of the message",
+        f"A broker on the way {'vanishes' if silent else 'is killed'} at 0 s: how long messages wait (Fig. 8)",
+        "published, seconds since the failure",
+        "seconds until received",
         (
-            Curve("published", tuple(letter["published"] for letter in letters), numbers, style=1, hollow=True),
-            Curve("received", tuple(letter["received"] for letter in letters), numbers),
+            Curve("one message", tuple(letter["published"] for letter in letters), tuple(waits), joined=False),
+            *(Curve(words, (at, at), (0.0, top), formula=words) for words, at in marks),
         ),
         scale="linear",
     )

@@ -103,16 +103,20 @@ def measure(case: ModelCase) -> ModelledRing:
     return RingModel(case.brokers, case.seed).looked_at(case.lookups, case.sample)
 
 
+def asked_after(heartbeat: float, silence: float) -> float:
+    """Seconds until a quiet link is asked for a sign of life: both ends look at it once per heartbeat, at any phase, so
+    the first of them does after a third of one."""
+    return heartbeat / 3 + max(heartbeat / 2, silence - BEATS_BEFORE_SILENCE * heartbeat)
+
+
 def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float = math.inf) -> RingUpkeep:
     """What follows for the upkeep, with these settings in seconds.
 
     `age`: seconds since nobody had measured how far anybody is; who is greeted for the first time is asked once more.
     """
     maintain, exchange, idle = MAINTAIN_EVERY / SECOND, EXCHANGE_SELDOM / SECOND, LINK_IDLE / SECOND
-    # Both ends look at a link once per heartbeat, at any phase: the first of them after a third of one.
-    look = heartbeat / 3
-    asked_after = look + max(heartbeat / 2, silence - BEATS_BEFORE_SILENCE * heartbeat)
-    lasts = idle + look
+    quiet = asked_after(heartbeat, silence)
+    lasts = idle + heartbeat / 3
     leaves, elsewhere = 2 * min(SIDE, (ring.brokers - 1) // 2), ring.entries_elsewhere
     awake = min(1.0, MAINTAIN_HAILS / maintain * lasts * (1 + elsewhere / ring.brokers) / max(elsewhere, 1))
     asleep = elsewhere * (1 - awake)
@@ -123,7 +127,7 @@ def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float =
     first = (hailed + requested) * math.exp(-(hailed + requested) / maintain * age / max(elsewhere, 1)) + ring.strangers
     # What is said on a link to a leaf anyway spares a sign of life: requests for rows, and leaf sets to the next ones.
     said = 2 * ring.asked_is_leaf / maintain / leaves
-    signs = (leaves - 2) * _asked(said, asked_after) + 2 * _asked(said + 2 / exchange, asked_after)
+    signs = (leaves - 2) * _asked(said, quiet) + 2 * _asked(said + 2 / exchange, quiet)
     return RingUpkeep(
         leaves=4 / exchange,  # two requests and two answers
         row_requests=1 / maintain,
@@ -131,7 +135,7 @@ def upkeep_of(ring: ModelledRing, heartbeat: float, silence: float, age: float =
         hails=2 * (hailed + ring.strangers) / maintain,
         greetings=opened / maintain,
         goodbyes=2 * opened / maintain,
-        signs=signs / 2 + (opened * (idle // asked_after) + first) / maintain,
+        signs=signs / 2 + (opened * (idle // quiet) + first) / maintain,
         links=leaves + 2 * opened / maintain * lasts,
     )
 

@@ -1,7 +1,7 @@
 """What causal order costs per message: the seats of the product in a network of their own, and their own counters.
 
-SeatTraffic runs until the clocks are in a steady state: after a warm-up, two successive halves of what is measured must
-agree within 5 %, or the earlier one counts as warm-up too and another one follows.
+Messages are sent until the clocks are in a steady state: after a warm-up, two successive halves of what is measured
+must agree within 5 %, or the earlier one counts as warm-up too and another one follows.
 
 Owns: layouts of a size, traffic, counting. Must not know: what is claimed about the numbers.
 """
@@ -33,6 +33,8 @@ HALVES_MAX: Final = 8
 TOPIC: Final = "news"
 
 UNICAST, BROADCAST = "unicast", "broadcast"
+SETTLED: Final = "unicast, long warm-up"
+"""The same unicast after so many messages that every pair has been drawn: shows what the usual warm-up leaves out."""
 PING, PING_ALL = "ping-pong", "ping-pong with all"
 """The traffic of the paper's experiment: one agent asks, and one other or all others answer, a hundred times."""
 
@@ -295,6 +297,7 @@ class PingPongWithAll(PingPong):
 
 TRAFFIC: Final[dict[str, Callable[[Layout, str], SeatTraffic]]] = {
     UNICAST: Unicast,
+    SETTLED: Unicast,
     BROADCAST: Broadcast,
     PING: PingPong,
     PING_ALL: PingPongWithAll,
@@ -312,5 +315,7 @@ def warm_up_for(layout: str, traffic: str, seats: int, half: int) -> int:
         return 5
     if traffic == BROADCAST:
         return 2 * seats
+    if traffic == SETTLED:
+        return (6 if layout == "flat" else 3) * seats * seats
     everything = math.ceil(1.5 * seats * seats)
     return everything if layout == "flat" else min(everything, 2 * (half + seats))

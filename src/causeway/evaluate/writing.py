@@ -14,12 +14,21 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from causeway.drawing import draw
 from causeway.evaluate.evaluation import Conclusion, Evaluation
+
+COMMITTED: Final = "docs/evaluation"
+"""Where the repository has the quick reports."""
+
+
+class Digits(str):
+    """A number with the digits that it has to be shown with: those that a paper prints."""
+
+    __slots__ = ()
 
 
 def write(evaluation: Evaluation, folder: Path) -> list[Path]:
@@ -69,26 +78,38 @@ def index_json(evaluations: Sequence[Evaluation], command: str) -> dict[str, Any
 
 
 def as_index(evaluations: Sequence[Evaluation], command: str) -> str:
-    """A line per report, and every claim that did not hold."""
-    lines = ["# What the papers claim, measured with this product", "", "Generated; this makes it again:", ""]
-    lines += ["```sh", command, "```", ""]
-    rows = [
-        {
-            "report": f"[{one.title}]({one.experiment}/report.md)",
-            "claims": len(one.claims),
-            "held": sum(claim.held for claim in one.claims),
-        }
-        for one in evaluations
-    ]
-    lines += [as_markdown(rows), ""]
-    failed = [
-        {"report": one.experiment, "claim that did not hold": claim.claim, "found": claim.found}
-        for one in evaluations
-        for claim in one.claims
-        if not claim.held
-    ]
-    lines += [as_markdown(failed) if failed else "Every claim held.", ""]
+    """A line per report, and every claim that did not hold; what papers say and our own goals apart."""
+    lines = ["# What the papers claim, measured with this product", "", *_made_by(command, COMMITTED)]
+    lines += [as_markdown([_counted(one) for one in evaluations]), ""]
+    for heading, ours in (("claim of a paper", False), ("goal of our own", True)):
+        failed = [
+            {"report": one.experiment, f"{heading} that does not hold": c.claim, "held": c.verdict, "found": c.found}
+            for one in evaluations
+            for c in one.claims
+            if not c.held and c.ours == ours
+        ]
+        lines += [as_markdown(failed) if failed else f"Every {heading} holds.", ""]
+    lines += ["*No, as known*: the report says why; *NO*: it held so far, and something is broken.", ""]
     return "\n".join(lines)
+
+
+def _counted(one: Evaluation) -> dict[str, Any]:
+    """The line of one report."""
+    papers, goals = ([claim for claim in one.claims if claim.ours == ours] for ours in (False, True))
+    return {
+        "report": f"[{one.title}]({one.experiment}/report.md)",
+        "claims of the paper": len(papers),
+        "hold": sum(claim.held for claim in papers),
+        "goals of our own": len(goals),
+        "met": sum(claim.held for claim in goals),
+        "do not hold, as known": sum(not claim.held and not claim.asserted for claim in one.claims),
+    }
+
+
+def _made_by(command: str, folder: str) -> list[str]:
+    """How to have it again."""
+    words = f"Generated; this makes it again, with `--out {folder}` where the repository has it:"
+    return [words, "", "```sh", command, "```", ""]
 
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
@@ -102,10 +123,12 @@ def as_csv(rows: Sequence[dict[str, Any]]) -> str:
 
 def as_report(evaluation: Evaluation) -> str:
     """What people read: the claims first."""
-    lines = [f"# {evaluation.title}", "", "Generated; this makes it again:", ""]
-    lines += ["```sh", evaluation.command, "```", ""]
-    rows = [{"claim": c.claim, "held": "yes" if c.held else "NO", "found": c.found} for c in evaluation.claims]
-    lines += [as_markdown(rows), "", _with_claims(evaluation.text.strip(), evaluation.claims), ""]
+    lines = [f"# {evaluation.title}", ""]
+    lines += _made_by(evaluation.command, f"{COMMITTED}/{evaluation.experiment}")
+    for heading, ours in (("what the paper says", False), ("goals of our own, and past the paper", True)):
+        rows = [{heading: c.claim, "held": c.verdict, "found": c.found} for c in evaluation.claims if c.ours == ours]
+        lines += [as_markdown(rows), ""] if rows else []
+    lines += [_with_claims(evaluation.text.strip(), evaluation.claims), ""]
     return "\n".join(lines)
 
 
@@ -120,7 +143,7 @@ def _with_claims(text: str, claims: Sequence[Conclusion]) -> str:
 
 
 def _quoted(claim: Conclusion) -> list[str]:
-    return ["", f"> {claim.claim}: **{'it held' if claim.held else 'it did not hold'}**; {claim.found}."]
+    return ["", f"> {claim.claim}: **{claim.verdict}**; {claim.found}."]
 
 
 def labels(text: str) -> set[tuple[str, str]]:
@@ -130,9 +153,9 @@ def labels(text: str) -> set[tuple[str, str]]:
 
 
 def as_markdown(rows: Sequence[dict[str, Any]]) -> str:
-    """A table; numbers to the right, with three significant digits."""
+    """A table; numbers to the right, with three significant digits unless they are `Digits`."""
     names = list(rows[0])
-    numeric = [all(isinstance(row[name], int | float) for row in rows) for name in names]
+    numeric = [all(isinstance(row[name], int | float | Digits) for row in rows) for name in names]
     lines = ["| " + " | ".join(names) + " |", "|" + "|".join("---:" if right else "---" for right in numeric) + "|"]
     lines += ["| " + " | ".join(shown(row[name]) for name in names) + " |" for row in rows]
     return "\n".join(lines)

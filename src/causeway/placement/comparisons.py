@@ -5,11 +5,17 @@ Neither looks at variances. Both keep the bound of topics as long as some broker
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from causeway.core.placing import NOBODY
 from causeway.placement.arrays import Floats, Ints
 from causeway.placement.instance import Instance
+
+BY_RISK, ROUND_ROBIN, MEAN_LOAD = "by risk", "round robin", "mean load"
+PLACEMENTS: Final = (BY_RISK, ROUND_ROBIN, MEAN_LOAD)
+"""What the placements are called that are compared, ours first."""
 
 
 def round_robin(instance: Instance) -> Ints:

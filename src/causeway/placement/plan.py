@@ -15,7 +15,7 @@ import numpy as np
 
 from causeway.placement.arrays import Ints
 from causeway.placement.cases import version_of
-from causeway.placement.comparisons import by_mean_load, round_robin
+from causeway.placement.comparisons import MEAN_LOAD, ROUND_ROBIN, by_mean_load, round_robin
 from causeway.placement.instance import Instance
 from causeway.placement.loads import Loads
 from causeway.placement.mirrors import risks_after
@@ -105,8 +105,8 @@ def plan_placement(
     loads = Loads(instance, owner)
     utility, largest = loads.utility(), float(loads.risks().max())
     bound = max(found.bound, utility)
-    alternatives.append(_alternative(instance, "round robin", round_robin(instance)))
-    alternatives.append(_alternative(instance, "mean load", by_mean_load(instance)))
+    alternatives.append(_alternative(instance, ROUND_ROBIN, round_robin(instance)))
+    alternatives.append(_alternative(instance, MEAN_LOAD, by_mean_load(instance)))
     return PlacementPlan(
         version=version_of(instance),
         threshold=instance.threshold,

@@ -20,15 +20,17 @@ TINY = aaa.Plan(
     seeds=2,
     halves={UNICAST: 50, BROADCAST: 10, PING: 2, PING_ALL: 2},
     sizes={
-        ("flat", UNICAST): (4, 8),
-        ("bus", UNICAST): (9, 16),
+        ("flat", UNICAST): (4, 6, 8),
+        ("bus", UNICAST): (8, 9, 16),
         ("daisy", UNICAST): (9, 16),
-        ("tree", UNICAST): (9, 33),
-        ("flat", BROADCAST): (4, 6),
-        ("bus", BROADCAST): (9, 16),
+        ("tree", UNICAST): (9, 33, 105),
+        ("flat", BROADCAST): (4, 5, 6),
+        ("bus", BROADCAST): (9, 12, 16),
+        ("daisy", BROADCAST): (9, 12, 16),
         ("tree", BROADCAST): (9, 33),
+        ("flat", PING_ALL): (4, 6, 8),
     },
-    once={("flat", UNICAST): (12,), ("flat", PING): (4, 8), ("flat", PING_ALL): (4, 8)},
+    once={("flat", UNICAST): (12,), ("flat", PING): (4, 8)},
 )
 
 

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from causeway.evaluate import internet, ring_model
-from causeway.evaluate.internet_words import TOLERANCES
+from causeway.evaluate.internet_words import TOLERANCES, _agrees
 from causeway.evaluate.ring_counts import JOINED, KNOWN, TABLES, RingCount, measure
 from causeway.evaluate.ring_model import ModelCase, ModelledRing
-
-REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "internet"
-
-
-@pytest.fixture(scope="module")
-def committed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REPORT / "results.json").read_text())
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +68,18 @@ def test_full_plan_has_the_two_sizes_that_the_model_is_shown_at() -> None:
     assert {(JOINED, 1_024), (KNOWN, 16_384)} <= sizes
 
 
-def test_report_has_every_figure() -> None:
-    report = (REPORT / "report.md").read_text()
-    drawn = {path.stem for path in REPORT.glob("*.png")}
-    assert drawn == {"hops", "tables", "upkeep"}
-    assert [name for name in drawn if f"({name}.png)" not in report] == []
+def test_rings_of_tables_alone_are_not_said_to_agree_event_by_event(committed: dict[str, Any]) -> None:
+    rows = committed["agreement"]
+    assert "16,384 brokers the tables alone" in _agrees(rows).found
+    whole = [row for row in rows if row["how"] != TABLES]
+    assert "tables alone" not in _agrees(whole).found
+    assert not _agrees([row | {"difference": 0.11} for row in whole]).held
+
+
+def test_figures_show_both_heartbeats_and_call_tables_what_they_are(committed: dict[str, Any]) -> None:
+    hops, _tables, upkeep = internet.figures(committed)
+    by_label = {curve.label: curve for curve in hops.curves}
+    assert by_label[internet.SEEN[TABLES]].xs == (16_384,)
+    assert 16_384 not in by_label[internet.SEEN[KNOWN]].xs
+    usual, calm = (curve for curve in upkeep.curves if curve.label.startswith("modelled"))
+    assert min(usual.ys) > 10 * max(calm.ys)

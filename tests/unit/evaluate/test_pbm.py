@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,19 +13,13 @@ import pytest
 from causeway.evaluate import pbm
 from causeway.evaluate.broker_churn import ChurnCase
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, KINDS, MSMQ, PBM, RECOVERABLE
-from causeway.evaluate.pbm_claims import conclusions, crossing, is_apart
+from causeway.evaluate.pbm_claims import crossing, is_apart
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, LinksCase, MailCost, RingCase
 from causeway.evaluate.pbm_tables import MailCurve, crossings, curve, mean_rows, select
 from causeway.evaluate.transactional_streams import StreamCase
+from tests.unit.evaluate.committed import FOLDER
 
-REPORT = Path(__file__).parents[3] / "docs" / "evaluation" / "pbm"
 AGAIN = "causeway evaluate pbm --quick --seed 0 --out docs/evaluation/pbm"
-
-
-@pytest.fixture(scope="module")
-def committed() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((REPORT / "results.json").read_text())
-    return found
 
 
 def measured_again(*cases: pbm.Case) -> list[dict[str, Any]]:
@@ -220,17 +213,8 @@ def test_other_seeds_lie_in_the_stated_ranges(committed: dict[str, Any]) -> None
     assert [seed for seed, found in inside.items() if sum(found) < 0.9 * len(found)] == []
 
 
-def test_committed_conclusions_follow_from_the_committed_tables(committed: dict[str, Any]) -> None:
-    said = [(claim.claim, claim.found, claim.held) for claim in conclusions(committed)]
-    assert said == [(claim["claim"], claim["found"], claim["held"]) for claim in committed["claims"]]
-
-
-def test_report_has_every_figure_and_names_what_ran() -> None:
-    report = (REPORT / "report.md").read_text()
-    drawn = {path.stem for path in REPORT.glob("*.png")}
-    assert len([name for name in drawn if name.startswith("fig_")]) == 6
-    assert drawn >= {"crossings", "larger_networks"}
-    assert [name for name in drawn if f"({name}.png)" not in report] == []
+def test_report_names_what_ran() -> None:
+    report = (FOLDER / "pbm" / "report.md").read_text()
     for needed in ("whole brokers, joined", "tables filled", "milliseconds", 'durability = "memory"'):
         assert needed in report
 

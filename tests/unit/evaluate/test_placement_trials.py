@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from causeway.evaluate.placement_trials import BY_ITEM, WHOLE, TrialCase, draw, measure, whole_broker_mirrors
+from causeway.evaluate.placement_trials import BY_ITEM, NONE, WHOLE, TrialCase, draw, measure, whole_broker_mirrors
 from causeway.placement.comparisons import round_robin
 
 
@@ -45,3 +45,12 @@ def test_failures_are_counted_for_every_way_to_mirror() -> None:
     assert by_item[0].loss == whole[0].loss
     assert by_item[0].loss < by_item[1].loss < by_item[2].loss
     assert by_item[1].loss < whole[1].loss
+
+
+def test_without_mirrors_all_is_lost_that_broken_brokers_had() -> None:
+    none = {one.failures: one for one in measure(TrialCase(0.5, 0.5, 2, fails=True)).failures if one.mirrors == NONE}
+    assert none[0].loss < 0.001
+    # Every broker is broken in as many of the sets: one or two of six, and what the others lose anyway.
+    assert none[1].loss == pytest.approx(1 / 6, abs=0.001)
+    assert none[2].loss == pytest.approx(2 / 6, abs=0.001)
+    assert none[1].largest_risk == none[2].worst_risk == 1

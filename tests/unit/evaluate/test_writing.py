@@ -12,7 +12,7 @@ import pytest
 
 from causeway.evaluate import writing
 from causeway.evaluate.evaluation import Conclusion, Evaluation
-from causeway.evaluate.writing import as_markdown, as_report, labels, shown, write, write_index
+from causeway.evaluate.writing import Digits, as_markdown, as_report, labels, shown, write, write_index
 from causeway.figures import Curve, Figure
 
 FOUND = Evaluation(
@@ -20,7 +20,12 @@ FOUND = Evaluation(
     "A small one",
     "causeway evaluate small --seed 0",
     {"seed": 0},
-    (Conclusion("it grows", "by 2", True), Conclusion("it shrinks", "it does not", False)),
+    (
+        Conclusion("it grows", "by 2", True),
+        Conclusion("it shrinks", "it does not", False),
+        Conclusion("it floats", "it never did", False, asserted=False),
+        Conclusion("goal: it is small", "it is large", False, ours=True),
+    ),
     {"means": [{"seats": 10, "cells": 1234.5}, {"seats": 20, "cells": 0.01234}]},
     (Figure("cost", "Cost", "seats", "cells", (Curve("all", (10, 20), (1, 2)),)),),
     "Words.",
@@ -33,7 +38,7 @@ def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "new" / "means.parquet").to_pylist() == FOUND.tables["means"]
     results = json.loads((tmp_path / "new" / "results.json").read_text())
     assert results["means"] == FOUND.tables["means"]
-    assert [claim["held"] for claim in results["claims"]] == [True, False]
+    assert [claim["held"] for claim in results["claims"]] == [True, False, False, False]
     with (tmp_path / "new" / "means.csv").open() as file:
         assert list(csv.DictReader(file)) == [
             {"seats": "10", "cells": "1234.5"},
@@ -41,7 +46,11 @@ def test_all_files_are_written_and_say_the_same(tmp_path: Path) -> None:
         ]
     report = (tmp_path / "new" / "report.md").read_text()
     assert FOUND.command in report
-    assert "| it shrinks | NO | it does not |" in report
+    assert "`--out docs/evaluation/small`" in report
+    papers, ours = report.split("| goals of our own, and past the paper |")
+    assert "| it shrinks | NO | it does not |" in papers
+    assert "| it floats | no, as known | it never did |" in papers
+    assert "| goal: it is small | NO | it is large |" in ours
 
 
 def test_claims_stand_beside_the_figure_they_are_about() -> None:
@@ -54,8 +63,8 @@ def test_claims_stand_beside_the_figure_they_are_about() -> None:
     report = as_report(msgspec.structs.replace(FOUND, claims=claims, text=words))
     _, measured, grown, example = report.split("\n## ")
     assert ">" not in measured
-    assert grown.startswith("Fig. 6: growth\n\n> it grows (Fig. 6b): **it held**; by 2.\n\nB.")
-    assert "> it costs less (Table III): **it did not hold**; it does not.\n\nC." in example
+    assert grown.startswith("Fig. 6: growth\n\n> it grows (Fig. 6b): **yes**; by 2.\n\nB.")
+    assert "> it costs less (Table III): **NO**; it does not.\n\nC." in example
 
 
 def test_figures_and_tables_are_found_by_their_numbers() -> None:
@@ -73,8 +82,10 @@ def test_without_pyarrow_tables_are_csv_alone(tmp_path: Path, monkeypatch: pytes
 def test_index_links_every_report_and_names_claims_that_did_not_hold(tmp_path: Path) -> None:
     report, results = write_index([FOUND], tmp_path, "causeway evaluate all --seed 0")
     words = report.read_text()
-    assert "| [A small one](small/report.md) | 2 | 1 |" in words
-    assert "| small | it shrinks | it does not |" in words
+    assert "| [A small one](small/report.md) | 3 | 1 | 1 | 0 | 1 |" in words
+    assert "| small | it shrinks | NO | it does not |" in words
+    assert "| small | it floats | no, as known | it never did |" in words
+    assert words.index("claim of a paper that") < words.index("goal of our own that") < words.index("it is small")
     assert "it grows" not in words
     assert json.loads(results.read_text())["experiments"]["small"][0]["claim"] == "it grows"
 
@@ -84,3 +95,8 @@ def test_numbers_of_a_table_stand_right_and_are_short() -> None:
     assert lines[1] == "|---|---:|"
     assert lines[2:] == ["| bus | 1,234 |", "| tree | 0.0123 |"]
     assert shown(1_000_000) == "1,000,000"
+
+
+def test_numbers_of_a_paper_are_shown_as_it_prints_them() -> None:
+    lines = as_markdown([{"paper": Digits("23.97")}, {"paper": Digits("8.50")}]).splitlines()
+    assert lines[1:] == ["|---:|", "| 23.97 |", "| 8.50 |"]
