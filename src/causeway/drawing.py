@@ -90,12 +90,11 @@ def _has_ranges(figure: Figure) -> bool:
 
 def _aside(figure: Figure, curve: Curve) -> float:
     """Inches by which a curve is moved. Marks go with their ranges: a bar beside its mark looks like another point."""
-    if not curve.joined:
-        return curve.style * MARK_ASIDE if figure.scale == "linear" else 0.0
-    moved = [one for one in figure.curves if one.joined and one.marked and not one.formula]
-    if curve not in moved or not _has_ranges(figure):
+    moved = [one for one in figure.curves if one.marked and not one.formula]
+    apart = figure.scale == "linear" and not any(one.joined for one in moved)  # each place is a name, no number
+    if curve not in moved or not (apart or _has_ranges(figure)):
         return 0.0
-    return (moved.index(curve) - (len(moved) - 1) / 2) * CURVE_ASIDE
+    return (moved.index(curve) - (len(moved) - 1) / 2) * (MARK_ASIDE if apart else CURVE_ASIDE)
 
 
 def _draw_formula(axes: Any, curve: Curve, figure: Figure) -> None:

@@ -141,6 +141,7 @@ def _show(found: list[Evaluation], written: list[Path]) -> None:
         for name in ("claim", "held", "found"):
             table.add_column(name)
         for claim in one.claims:
-            table.add_row(claim.claim, "[green]yes[/]" if claim.held else "[red]no[/]", claim.found)
+            colour = "green" if claim.held else "red" if claim.asserted else "yellow"
+            table.add_row(claim.claim, f"[{colour}]{claim.verdict}[/]", claim.found)
         out.print(table)
     out.print(f"written: {', '.join(str(path) for path in written)}", soft_wrap=True, markup=False)

@@ -242,7 +242,7 @@ def _gain(rows: Sequence[dict[str, Any]]) -> Figure:
 
     return Figure(
         "gain_by_correlation",
-        f"Placement by risk, {ITEMS} items on {BROKERS} brokers, {USE:.0%} used: gain of instances",
+        f"Placement by risk, {ITEMS} items on {BROKERS} brokers, {USE:.0%} used: gain",
         "correlation of items of one group",
         "part of the loss that is saved",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1)),
@@ -262,7 +262,7 @@ def _loss(rows: Sequence[dict[str, Any]]) -> Figure:
 
     return Figure(
         "loss_by_correlation",
-        f"{ITEMS} items on {BROKERS} brokers, {USE:.0%} used: mean loss; bars: 95 % of such means",
+        f"{ITEMS} items on {BROKERS} brokers, {USE:.0%} used: mean loss",
         "correlation of items of one group",
         "expected loss, % of all rates",
         (curve(ROUND_ROBIN, 0), curve(MEAN_LOAD, 1), curve(BY_RISK, 2)),

@@ -17,6 +17,7 @@ import msgspec
 
 from causeway.client.subscriptions import durable_mailbox
 from causeway.core.links.pulse import LINK_IDLE
+from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate.managed_domain import PATIENCE, SETTLED, ManagedDomain, Shape
 from causeway.sim.checkers.subscribing import Wish
 from causeway.sim.held import Held
@@ -28,8 +29,8 @@ MONITORING, QUEUES, ROUTES, FAILURES = "monitoring", "queues", "routes", "failur
 
 QUIET: Final[Duration] = 135 * SECOND
 """Links that only the joins needed have been closed by then, and what repeats has found its slowest pace."""
-WATCHED: Final[Duration] = 128 * SECOND
-"""As long as the longest pause: every broker sees after its routing table once (core/overlay/upkeep.py)."""
+WATCHED: Final[Duration] = MAINTAIN_EVERY
+"""As long as the longest pause: every broker sees after its routing table once."""
 SMALL: Final = Shape(6, 1)
 """The domain of one failed broker in which the traffic of its recovery is counted."""
 QUEUE_LETTERS: Final = 1
