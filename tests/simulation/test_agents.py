@@ -94,12 +94,12 @@ def elsewhere(domain: Domain) -> dict[str, list[str]]:
 def needless(domain: Domain, node: Node) -> list[str]:
     """Brokers to which a link is kept although nothing is held with them, and they are no neighbours on the ring."""
     fellows = [m.peer.id for group in node._groups._r.groups.values() for m in group.config.members]
-    around = [p.id for vicinity in node._overlay._vicinities._around.values() for p in vicinity.peers()]
+    around = [broker for vicinity in node._overlay._vicinities._around.values() for broker in vicinity.named]
+    agents = [broker for agent in node._agents._agents.values() for broker in agent._kept]
     leaves = [peer.id for peer in node._overlay.leaf_set()]
-    landmark = key_of(domain.landmark)
-    if node._links.me.id == landmark:
+    if node._links.me.id == key_of(domain.landmark):
         return []  # sees after all
-    needed = {*fellows, *around, *leaves, landmark}
+    needed = {*fellows, *around, *leaves, *agents}
     pinned = node._links._book.pins
     return [name for name in domain.names if key_of(name) in pinned and key_of(name) not in needed]
 

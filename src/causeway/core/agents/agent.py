@@ -39,6 +39,9 @@ ANNOUNCE_LATER: Final[Duration] = 5 * SECOND
 REPORT_AFTER: Final[Duration] = 100 * MILLISECOND
 """Groups that change together are reported together."""
 
+AGENTS_WATCHED: Final = 2
+"""To the next so many agents of our domain we keep a link, and they and we notice when it breaks."""
+
 _ANNOUNCE, _HOLDINGS, _RATES = "announce", "holdings", "rates"
 
 
@@ -71,6 +74,8 @@ class Agent:
         self.places = ItemPlaces()
         self._reported: dict[BrokerId, None] = {}
         """Fellows whose links we reported as broken."""
+        self._kept: dict[BrokerId, None] = {}
+        """To whom we keep a link."""
 
     @property
     def is_home(self) -> bool:
@@ -112,15 +117,10 @@ class Agent:
         if known is not None and (head.version, head.term) <= (known.version, known.term):
             return False
         self.directory = head
-        before = None if known is None else known.landmark
-        if head.landmark != before:
-            if head.landmark != self._links.me.id:
-                self._links.pin(head.landmark)
-            if before is not None and before != self._links.me.id:
-                self._links.unpin(before)
         for card in head.agents:
             if card.peer.id != self._links.me.id:
                 self._links.learn(card.peer)
+        self._keep(head)
         listed = dict.fromkeys(card.peer.id for card in head.agents)
         self._reported = {broker: None for broker in self._reported if broker in listed}
         if known is None or known.term != head.term:
@@ -129,6 +129,19 @@ class Agent:
                 self._report(turn, broker, up=False)  # a new landmark has not heard of it
         self.on_holdings(turn)
         return True
+
+    def _keep(self, head: DomainDirectory) -> None:
+        """Links to the landmark, and to some of our domain: that somebody failed is believed when two say so."""
+        me = self._links.me.id
+        around = sorted((card.peer.id for card in head.agents if card.peer.id != me), key=lambda b: (b < me, b))
+        wanted = dict.fromkeys((*around[:AGENTS_WATCHED], *((head.landmark,) if head.landmark != me else ())))
+        for broker in wanted:
+            if broker not in self._kept:
+                self._links.pin(broker)
+        for broker in self._kept:
+            if broker not in wanted:
+                self._links.unpin(broker)
+        self._kept = wanted
 
     def seats(self) -> tuple[str, ...] | None:
         """The seats we hold by the directory; None while it does not know us."""

@@ -178,6 +178,7 @@ class Groups:
         """Another broker is leaving: it stays a member until others hold what it holds."""
         if peer.id not in self._r.parting:
             self._r.parting[peer.id] = None
+            self._r.release(peer.id)
             self.on_membership_changed(turn)
 
     @property

@@ -108,8 +108,8 @@ class Registry:
                 self.release(member.peer.id)
 
     def release(self, broker: BrokerId) -> None:
-        """Let go of a link if nothing is held together with that broker any more, and it lives."""
-        if not self._fellows.get(broker) and broker not in self.suspected:
+        """Let go of a link if nothing is held together with that broker any more, and it lives or left for good."""
+        if not self._fellows.get(broker) and (broker not in self.suspected or broker in self.parting):
             self._fellows.pop(broker, None)
             if broker in self._pinned:
                 del self._pinned[broker]
@@ -197,7 +197,8 @@ class Registry:
         """Brokers by their distance to a key; our heirs, when we are leaving."""
         if self.leaving:
             return sorted(self.heirs, key=lambda p: _distance(p.id, key))
-        return self.ring.replica_group(key, count + 1)
+        # Who leaves and holds seats of others stands there until it is gone: then the next ones count.
+        return self.ring.replica_group(key, count + 1 + len(self.parting))
 
     def is_eligible(self, peer: Peer) -> bool:
         """Whether a broker may come into a group, as far as we can see: it lives, and is not leaving."""

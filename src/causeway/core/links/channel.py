@@ -55,6 +55,7 @@ class Channel:
         "told",
         "told_at",
         "used_at",
+        "wanted",
     )
 
     def __init__(self, conn: Conn, stage: Stage, now: Instant) -> None:
@@ -66,6 +67,8 @@ class Channel:
         """When we last sent a frame (to a broker; what goes to clients does not pass here)."""
         self.used_at = now
         """When it last carried anything but signs of life."""
+        self.wanted = False
+        """Whether the broker there has pinned it."""
         self.link: Link | None = None
         """The broker at the other end; while we greet, the one we hope to find there."""
         self.name = ""

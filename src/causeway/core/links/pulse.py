@@ -79,7 +79,7 @@ class Pulse:
         pinned = link.peer.id in self._book.pins
         if now - channel.heard_at > self._config.silence:
             self._book.cut(turn, channel, "silent for too long")
-        elif not pinned and now - channel.used_at > LINK_IDLE:
+        elif not (pinned or channel.wanted) and now - channel.used_at > LINK_IDLE:
             link.channel = None
             self._book.say_goodbye(turn, channel)
         elif (
@@ -107,6 +107,7 @@ class Pulse:
 
     def on_ping(self, turn: Turn, channel: Channel, ping: Ping) -> None:
         """A broker asks for a sign of life."""
+        channel.wanted = ping.keep
         if ping.keep:
             channel.used_at = turn.now
         self._locator.hear(turn, channel, ping.burden)
@@ -124,6 +125,7 @@ class Pulse:
 
     def on_beat(self, turn: Turn, channel: Channel, beat: Beat) -> None:
         """A broker asks for a sign of life and has nothing to say."""
+        channel.wanted = True
         channel.used_at = turn.now
         self._locator.hear(turn, channel, None)
         if channel.stage is _BROKER:

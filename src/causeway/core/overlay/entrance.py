@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from causeway.core.machine import Turn
 from causeway.core.messages import JoinDenied, JoinReply, JoinRequest
 from causeway.core.overlay.contacts import Contacts
@@ -124,8 +122,11 @@ class Entrance:
                 self.ask(turn, peer)
 
     def on_join_reply(self, turn: Turn, reply: JoinReply) -> None:
-        """Here are our neighbours: make ourselves known to them."""
+        """Here are our neighbours: make ourselves known to them. Or those of a seat of ours."""
         roster = self._roster
+        if reply.place:
+            self._vicinities.on_reply(turn, reply)
+            return
         if roster.phase is Phase.SEEKING:
             if not reply.cluster or roster.links.cluster not in ("", reply.cluster):
                 return
@@ -139,8 +140,6 @@ class Entrance:
                     self._candidates.setdefault(peer.id, peer)
         for peer in (*reply.leaves, *reply.joining):
             roster.consider(turn, peer)
-        if reply.place:
-            self._vicinities.on_reply(turn, reply)
 
     def finish(self, turn: Turn) -> None:
         """Called after every stimulus: when nobody owes us an answer, everybody around us knows us."""
@@ -204,7 +203,8 @@ class Entrance:
         key = Key(request.place)
         hop = self._roster.tables.detour(key, request.joiner.id)
         if hop is not None:
-            self._roster.links.send(turn, hop, msgspec.structs.replace(request, hops=request.hops + 1))
+            onward = JoinRequest(request.joiner, request.attempt, request.hops + 1, place=key)
+            self._roster.links.send(turn, hop, onward)
         else:
             self._answer(turn, request, (), self._vicinities.holders_near(key))
 

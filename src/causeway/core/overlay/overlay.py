@@ -62,6 +62,8 @@ class OverlayStatistics(msgspec.Struct, frozen=True):
     neighbours: int
     joining: int
     missing: int
+    around: int
+    """Brokers around seats that we hold for others."""
 
 
 class Overlay:
@@ -140,6 +142,7 @@ class Overlay:
             neighbours=len(roster.tables.neighbours()),
             joining=len(roster.joining),
             missing=len(roster.missing),
+            around=len(self._vicinities),
         )
 
     # Life --------------------------------------------------------------------------------------------------------
@@ -194,12 +197,14 @@ class Overlay:
             self._entrance.met(turn, peer)
         else:
             self._roster.heard_active(turn, peer)
+            self._vicinities.on_active(turn, peer)
 
     def _on_leave(self, turn: Turn, peer: Peer, parting: Leave) -> None:
         roster = self._roster
         roster.missing.discard(peer.id)
         roster.remove(turn, peer, failed=False)
         roster.discredit(turn, peer)
+        self._vicinities.on_gone(turn, peer)
         for candidate in parting.leaves:
             roster.consider(turn, candidate)
 
@@ -227,7 +232,7 @@ class Overlay:
             self._roster.forget(turn, peer.id, failed=True)
         else:
             self._roster.remove(turn, peer, failed=True)
-            self._vicinities.on_peer_down(turn, peer)
+            self._vicinities.on_gone(turn, peer)
             self._settle(turn)
 
     def next_deadline(self) -> Instant | None:

@@ -343,10 +343,14 @@ class Roster:
         self.changed(turn)
 
     def changed(self, turn: Turn) -> None:
-        """Who is responsible for a key may have changed."""
+        """Our leaf set has changed, and so perhaps who is responsible for a key."""
         self._told = None
         if EXCHANGE in self.timers:
             self.timers.set_sooner(EXCHANGE, turn.now + self.jittered(EXCHANGE_EVERY))
+        self.tell_changed(turn)
+
+    def tell_changed(self, turn: Turn) -> None:
+        """Others should hold what lies somewhere than so far, though our leaf set is as it was."""
         if not turn.inbox or type(turn.inbox[-1]) is not MembershipChanged:
             turn.tell(MembershipChanged())
 

@@ -125,13 +125,23 @@ def test_only_later_directories_are_believed() -> None:
 
 def test_landmark_is_kept_linked_and_agents_are_remembered_but_not_ourselves() -> None:
     there = office("b3")
-    assert there.links.pinned == [id_of("b2")]
+    assert sorted(there.links.pinned) == sorted(map(id_of, ("b2", "b3")))
     assert [peer.name for peer in there.links.learned] == ["b2", "b3"]
     there.learn(card_of("b1"), version=9, landmark="b4")
     there.learn(card_of("b1"), version=10, landmark="b4")
-    assert there.links.pinned == [id_of("b4")], "once, and the last one no longer"
+    assert there.links.pinned == [id_of("b4")], "once, and the others no longer"
     there.learn(card_of("b1"), version=11, landmark="b1")
     assert there.links.pinned == []
+
+
+def test_link_is_kept_to_the_next_two_agents_of_the_domain_all_around() -> None:
+    names = sorted((f"b{number}" for number in range(1, 8)), key=id_of)
+    for at in range(len(names)):
+        there = Office()
+        me = names.index("b1")
+        turned = [names[(me + step + at) % len(names)] for step in range(len(names))]
+        there.learn(*map(card_of, turned), landmark="b1")
+        assert [id_of(names[(me + step) % len(names)]) for step in (1, 2)] == there.links.pinned
 
 
 def test_seats_are_those_of_the_directory_and_unknown_before_it_lists_us() -> None:

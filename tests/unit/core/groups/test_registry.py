@@ -112,6 +112,20 @@ def test_lost_broker_is_looked_for_until_it_is_back_though_nothing_is_held_with_
     assert pinned(r) == ["c", "d"]
 
 
+def test_broker_that_left_for_good_is_not_looked_for() -> None:
+    r = registry()
+    r.watch(None, config(A, B, C))
+    r.suspected[B.id] = r.parting[B.id] = None
+    r.watch(config(A, B, C), config(A, C, D, epoch=8))
+    assert pinned(r) == ["c", "d"]
+
+
+def test_others_are_wanted_in_place_of_all_that_leave() -> None:
+    r = registry(A, B, C, D, E)
+    r.parting |= dict.fromkeys((B.id, C.id))
+    assert names(r.wanted(group(A, B, C))) == ["a", "d", "e"]
+
+
 # Whom the ring wants ---------------------------------------------------------------------------------------------
 def test_closest_brokers_are_wanted_without_the_suspected_and_the_parting() -> None:
     r = registry(A, B, C, D, E)

@@ -115,6 +115,18 @@ def test_link_pinned_by_either_end_is_kept(who: int) -> None:
     assert len(a.dials) + len(b.dials) == 1
 
 
+@pytest.mark.parametrize("who", [0, 1])
+def test_link_pinned_by_either_end_is_kept_where_silence_is_longer_than_idleness(who: int) -> None:
+    wire = Wire()
+    pair = wire.pair(heartbeat=10 * SECOND, silence=90 * SECOND)
+    a, b = pair
+    pair[who].links.pin(pair[1 - who].peer.id)
+    a.send(b, HAIL)
+    wire.pass_time(10 * LINK_IDLE)
+    assert a.links.is_up(b.peer.id)
+    assert len(a.dials) + len(b.dials) == 1, "it never broke"
+
+
 def test_pins_add_up() -> None:
     wire = Wire()
     a, b = wire.pair()
