@@ -50,6 +50,7 @@ class Channel:
         "nonce",
         "remote",
         "said_at",
+        "said_wanted",
         "stage",
         "timed_at",
         "told",
@@ -69,6 +70,8 @@ class Channel:
         """When it last carried anything but signs of life."""
         self.wanted = False
         """Whether the broker there has pinned it."""
+        self.said_wanted = False
+        """Whether we have said so of ourselves."""
         self.link: Link | None = None
         """The broker at the other end; while we greet, the one we hope to find there."""
         self.name = ""

@@ -83,7 +83,10 @@ class Pulse:
             link.channel = None
             self._book.say_goodbye(turn, channel)
         elif (
-            now - channel.heard_at >= self._quiet_max or link.round_trip is None or self._locator.has_news(channel, now)
+            now - channel.heard_at >= self._quiet_max
+            or link.round_trip is None
+            or (pinned and not channel.said_wanted)  # before the other end takes it for idle
+            or self._locator.has_news(channel, now)
         ):
             self._ping(turn, channel, keep=pinned)
 
@@ -97,6 +100,7 @@ class Pulse:
     def _ping(self, turn: Turn, channel: Channel, *, keep: bool) -> None:
         self._nonce = channel.nonce = self._nonce % NONCES + 1
         channel.timed_at = channel.said_at = turn.now
+        channel.said_wanted = keep
         epoch = self._standing.root_epoch
         burden = self._locator.news(turn, channel) if channel.stage is _BROKER else None
         channel.asked = burden or channel.known_burden, epoch
