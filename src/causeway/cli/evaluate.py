@@ -99,14 +99,21 @@ def evaluate(
 
 @contextmanager
 def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Spread]:
-    """Who measures. What is quickly done does not wait for Java to start."""
+    """Who measures. What is quickly done does not wait for Java; who has no Spark is told how to do without."""
     if master is None and (quick or jobs is not None):
         yield Processes(jobs or os.cpu_count() or 1)
         return
-    from causeway.pipeline.executors import executors
+    from causeway.pipeline.executors import Executors
+    from causeway.pipeline.faults import spark_errors
+    from causeway.pipeline.session import check_spark, session_for
 
-    with executors(master) as spread:
-        yield spread
+    try:
+        check_spark()
+    except ConfigError as missing:
+        remedy = f"{missing.remedy}; or measure without Spark: --jobs 2"
+        raise ConfigError(missing.field, missing.value, remedy) from missing
+    with spark_errors(), session_for("evaluate", master=master) as session:
+        yield Executors(session)
 
 
 def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool) -> tuple[list[Evaluation], list[Path]]:

@@ -54,10 +54,13 @@ def verdict(found: Sequence[DeploymentCost], sites: int) -> str:
     """What was found, in words."""
     pbm, clustered = found[:2]
     where = "at every site" if pbm.equipped_sites == sites else f"at {pbm.equipped_sites:,} of them"
-    times = f"{clustered.enterprise_usd / pbm.enterprise_usd:.3g} times that" if pbm.enterprise_usd else "more"
+    if pbm.enterprise_usd:
+        beside = f", {clustered.enterprise_usd / pbm.enterprise_usd:.3g} times that"
+    else:
+        beside = ", more" if clustered.enterprise_usd else ", too"
     return (
         f"{sites:,} sites, a broker {where}: {pbm.enterprise_usd:,.0f} USD; MSMQ with clustering "
-        f"{clustered.enterprise_usd:,.0f} USD, {times}. Servers only: nobody's work is in it"
+        f"{clustered.enterprise_usd:,.0f} USD{beside}. Servers only: nobody's work is in it"
     )
 
 

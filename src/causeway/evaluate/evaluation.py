@@ -44,6 +44,13 @@ class Conclusion(msgspec.Struct, frozen=True):
             return "yes"
         return "NO" if self.asserted else "no, as known"
 
+    @property
+    def outcome(self) -> str:
+        """The same inside a sentence."""
+        if self.held:
+            return "it held"
+        return "IT DID NOT HOLD" if self.asserted else "it did not hold, as is known"
+
 
 class Evaluation(msgspec.Struct, frozen=True):
     """All that one experiment found."""

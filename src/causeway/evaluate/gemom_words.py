@@ -29,10 +29,12 @@ from causeway.placement.comparisons import MEAN_LOAD, ROUND_ROBIN
 PRINTED_TOLERANCE: Final = 0.00005
 """Half a unit of the last digit that Table III prints."""
 
-ROOM_USED_MAX: Final = 0.75
+EASED_USED_MAX: Final = 0.75
 """Where brokers that are left are used to no more than this after a failure, easing has something to choose from."""
 MIRRORED_USED_MAX: Final = 0.85
-"""Where they are used to more than this, whoever takes over is overloaded, too."""
+"""Where they are used to more than this, whoever takes over may be overloaded with all it has."""
+FITTING_USED: Final = 1.0
+"""Where they are used to less than this, the load of all fits on them."""
 
 Rows = Sequence[dict[str, Any]]
 Tables = dict[str, list[dict[str, Any]]]
@@ -155,11 +157,11 @@ def _mirrors(trials: Rows, failures: int) -> Conclusion:
         return {(row["use"], row["seed"]): row["loss"] for row in chosen}
 
     mine, whole = losses(BY_ITEM), losses(WHOLE)
-    fitting = [key for key in mine if key[0] < (BROKERS - failures) / BROKERS]
+    fitting = [key for key in mine if used_after(key[0], failures) < FITTING_USED]
     crowded = [key for key in mine if key not in fitting]
     uses = [use for use, seed in fitting if mine[use, seed] > whole[use, seed]]
     worse = len(uses)
-    full = f" (where the others would be used to {min(uses) * BROKERS / (BROKERS - failures):.0%})" if uses else ""
+    full = f" (from {used_after(min(uses), failures):.0%} on)" if uses else ""
     found = (
         f"{worse} of {len(fitting)} instances lose more{full}; the mean loss is "
         f"{100 * statistics.fmean(mine[key] for key in fitting):.2f} % instead of "
@@ -167,12 +169,13 @@ def _mirrors(trials: Rows, failures: int) -> Conclusion:
     )
     if crowded:
         others = sum(mine[key] > whole[key] for key in crowded)
-        found += (
-            f". Where the brokers that are left have too little for all, {others} of {len(crowded)} lose more: then it "
-            "is better that few brokers have too much than that all have"
-        )
+        found += f". Where they would be used to {FITTING_USED:.0%} or more, {others} of {len(crowded)} lose more"
+        found += ": then it is better that few brokers have too much than that all have" if others else ""
     count = "one failure" if failures == 1 else "two failures"
-    claim = f"After {count} that the others have room for, mirrors by item lose less than mirrors of whole brokers"
+    claim = (
+        f"After {count}, where the others are then used to less than {FITTING_USED:.0%}, mirrors by item lose less "
+        "than mirrors of whole brokers"
+    )
     return Conclusion(claim, found, worse == 0, ours=True)
 
 
@@ -190,8 +193,11 @@ def _mirrored(rows: Rows) -> Conclusion:
             held &= mine < none or used_after(use, failures) > MIRRORED_USED_MAX
             words.append(f"{use:.0%} used {mine:.2f} % instead of {none:.2f} %")
         parts.append(f"{broken}, {', '.join(words)}")
-    found = f"mean loss: {'; '.join(parts)}. Where more is used, whoever takes over is overloaded with all it has"
-    claim = f"Mirrors by item lose less than none while the others are used to at most {MIRRORED_USED_MAX:.0%} then"
+    found = f"mean loss: {'; '.join(parts)}. Where they are used to more, whoever takes over may be overloaded"
+    claim = (
+        f"After one failure and two, where the others are then used to at most {MIRRORED_USED_MAX:.0%}, mirrors by "
+        "item lose less than none"
+    )
     return Conclusion(claim, found, held, ours=True)
 
 
@@ -199,11 +205,28 @@ def _eased(rows: Rows) -> Conclusion:
     parts, held = [], True
     for use in sorted({row["use"] for row in rows}):
         plain, eased = (row_of(rows, use=use, mirrors=way, failures=1)["largest_risk"] for way in (BY_ITEM, EASED))
-        held &= eased < plain if used_after(use, 1) <= ROOM_USED_MAX else eased <= plain
+        held &= eased < plain if used_after(use, 1) <= EASED_USED_MAX else eased <= plain
         parts.append(f"{use:.0%} used: {eased:.2g} instead of {plain:.2g}")
-    found = f"largest risk after one failure, {'; '.join(parts)}"
-    claim = "Owners chosen with a failure in mind make it safer where the others have room, and nowhere riskier"
-    return Conclusion(f"{claim} (past the paper)", found, held, ours=True)
+    found = f"largest risk after one failure, {'; '.join(parts)}{_riskier(rows)}"
+    claim = (
+        f"After one failure, where the others are then used to at most {EASED_USED_MAX:.0%}, owners chosen with it in "
+        "mind are safer; where they are used to more, not riskier (past the paper)"
+    )
+    return Conclusion(claim, found, held, ours=True)
+
+
+def _riskier(rows: Rows) -> str:
+    """What easing costs where it was not meant to help; nothing is said where it costs nothing."""
+    parts = []
+    for failures, broken in ((0, "all brokers up"), (2, "two broken")):
+        pairs = {
+            use: [row_of(rows, use=use, mirrors=way, failures=failures)["largest_risk"] for way in (BY_ITEM, EASED)]
+            for use in sorted({row["use"] for row in rows})
+        }
+        use, (plain, eased) = max(pairs.items(), key=lambda found: found[1][1] - found[1][0])
+        if eased > plain:
+            parts.append(f"with {broken} {eased:.2g} instead of {plain:.2g} at {use:.0%} use")
+    return f". Otherwise it may be greater: {', '.join(parts)}" if parts else ""
 
 
 # The report ---------------------------------------------------------------------------------------------------------
@@ -310,7 +333,7 @@ mirror that placement chose. *Owners eased*: `ease_failures` has moved some owne
 broker*: all items of a broker have one mirror, as in a high-availability pair, and the best of all brokers for it. *No
 mirrors*: what a broken broker had is not served, which is a risk of 1 and a loss of all of it. The figures are means
 over every set of so many broken brokers: all {BROKERS}, or all {BROKERS * (BROKERS - 1) // 2} pairs. Where the mirror
-is broken too, items go one by one to where the risk grows least, in all three.
+is broken too, items go one by one to where the risk grows least, with mirrors of every kind.
 
 ![failures](risk_after_failures.png)
 
@@ -319,7 +342,8 @@ is broken too, items go one by one to where the risk grows least, in all three.
 {as_markdown(rows)}
 
 Mirrors by item spread what a broker had over all others. That is worth most where the load of the broken ones still
-fits: one of {BROKERS} up to {1 - 1 / BROKERS:.0%} use, two up to {1 - 2 / BROKERS:.0%}. Near that and beyond all are
+fits: with one of {BROKERS} broken the others are used to {FITTING_USED:.0%} if all were to {1 - 1 / BROKERS:.0%}
+before, with two if all were to {1 - 2 / BROKERS:.0%}. Near that and beyond all are
 overloaded instead of some, and by the paper's measure an overloaded broker loses all it has: then even no mirrors lose
 less. Easing is for one failure. After two it {_after_two(tables)}, and with all brokers up it gives away up to
 {_given_away(tables)} % of the rate."""

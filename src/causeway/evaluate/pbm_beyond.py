@@ -127,6 +127,7 @@ def whole_brokers(tables: Tables) -> str:
         }
         for row in tables["agreement"]
     ]
+    hops_off = max(abs(row["filled_hops"] / row["joined_hops"] - 1) for row in tables["agreement"])
     return f"""## Whole brokers beside what stands for them
 
 Real brokers and sessions, and the exchange of `message_exchanges.py` between the same applications (in brackets),
@@ -144,8 +145,9 @@ PBM over the overlay of joined brokers and over filled tables:
 
 {as_markdown(rings)}
 
-Hops are the same. Distances depend on how many candidates brokers have met, which depends on their age and their
-number; two per place is what a thousand brokers have after a minute, fewer brokers have met a little more."""
+Hops differ by at most {100 * hops_off:.1f} %. Distances depend on how many candidates brokers have met, which depends
+on their age and their number; two per place is what a thousand brokers have after a minute, fewer brokers have met a
+little more."""
 
 
 def _pair(row: dict[str, Any], metric: str) -> str:

@@ -15,7 +15,7 @@ from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.fits import another
 from causeway.evaluate.managed_domain import BITS_PER_SECOND, Shape
 from causeway.evaluate.qpidr_paper import SPARES, TABLE_1, TABLE_2, TABLE_3, TABLE_4, USUAL
-from causeway.evaluate.qpidr_words import HEADER_BYTES, ONE_RING_MAX, conclusions, text
+from causeway.evaluate.qpidr_words import DOMAIN_BROKERS_MAX, HEADER_BYTES, conclusions, text
 from causeway.evaluate.recovery_costs import (
     FAILURES,
     LOOK,
@@ -66,7 +66,7 @@ Found = RecoveryCost | list[TimelineLetter]
 
 def shape_of(brokers: int, seed: int) -> Shape:
     """A cluster of so many, a quarter of them spares, in domains that are not too large."""
-    domains = -(-brokers // ONE_RING_MAX)
+    domains = -(-brokers // DOMAIN_BROKERS_MAX)
     return Shape(brokers, domains * max(2, round(brokers / domains / 4)), domains, seed)
 
 

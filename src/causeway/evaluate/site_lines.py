@@ -27,7 +27,16 @@ class Trip:
     """One message and everything that is sent on its account."""
 
     __slots__ = (
-        *("begun", "bytes", "frames", "hops", "one_way", "out", "round_trip", "sent", "there_and_back", "travelled"),
+        "begun",
+        "bytes",
+        "frames",
+        "hops",
+        "one_way",
+        "out",
+        "round_trip",
+        "sent",
+        "there_and_back",
+        "travelled",
         "way",
     )
 

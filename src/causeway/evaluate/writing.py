@@ -143,7 +143,7 @@ def _with_claims(text: str, claims: Sequence[Conclusion]) -> str:
 
 
 def _quoted(claim: Conclusion) -> list[str]:
-    return ["", f"> {claim.claim}: **{claim.verdict}**; {claim.found}."]
+    return ["", f"> {claim.claim}: **{claim.outcome}**; {claim.found}."]
 
 
 def labels(text: str) -> set[tuple[str, str]]:

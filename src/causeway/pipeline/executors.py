@@ -3,7 +3,7 @@
 Every case is a job of one task, and as many are under way as the session has places: nobody waits for the longest of a
 wave, and what is done is known at once. Executors need this package and its dependencies installed.
 
-Owns: the jobs, and a session for as long as an experiment takes. Must not know: what a case is.
+Owns: the jobs. Must not know: what a case is, who opened the session.
 """
 
 from __future__ import annotations
@@ -11,12 +11,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from causeway.errors import ConfigError
-from causeway.pipeline.faults import spark_errors
-from causeway.pipeline.session import check_spark, session_for
 from causeway.spread import Case, Found
 
 if TYPE_CHECKING:
@@ -61,15 +57,3 @@ class Executors:
             except BaseException:
                 context.cancelJobsWithTag(tag)  # whoever stopped listening does not pay for the rest
                 raise
-
-
-@contextmanager
-def executors(master: str | None) -> Iterator[Executors]:
-    """The executors of a cluster. Experiments need none: who has no Spark is told how to do without."""
-    try:
-        check_spark()
-    except ConfigError as missing:
-        remedy = f"{missing.remedy}; or measure without Spark: --jobs 2"
-        raise ConfigError(missing.field, missing.value, remedy) from missing
-    with spark_errors(), session_for("evaluate", master=master) as session:
-        yield Executors(session)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -14,7 +15,8 @@ from causeway.cli.main import main
 from causeway.evaluate import aaa
 from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
-from causeway.spread import Processes, Spread
+from causeway.pipeline.executors import Executors
+from causeway.spread import Processes
 
 TINY = aaa.Plan(
     seeds=2,
@@ -131,15 +133,17 @@ def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
     asked: list[str | None] = []
 
     @contextmanager
-    def executors(master: str | None) -> Iterator[Spread]:
+    def session_for(name: str, *, master: str | None) -> Iterator[SimpleNamespace]:
         asked.append(master)
-        yield Processes(1)
+        yield SimpleNamespace(sparkContext=None)
 
-    monkeypatch.setattr("causeway.pipeline.executors.executors", executors)
+    monkeypatch.setattr("causeway.pipeline.session.check_spark", lambda: None)
+    monkeypatch.setattr("causeway.pipeline.session.session_for", session_for)
     command = ["evaluate", "one", "--out", str(tmp_path), "--json"]
     for more in ([], ["--master", "local[3]"], ["--quick", "--master", "local[4]"], ["--jobs", "2"], ["--quick"]):
         assert main([*command, *more]) == 0
     assert asked == [None, "local[3]", "local[4]"]
+    assert [type(extent.spread) for extent in two if extent.quick] == [Executors, Processes]
 
 
 def test_who_has_no_java_is_told_how_to_measure_without(

@@ -29,7 +29,9 @@ def test_own_prices_and_sites_without_a_broker(capsys: pytest.CaptureFixture[str
 
 def test_servers_for_nothing_are_no_division(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "costs", "--application-server-usd", "0"]) == 0
-    assert "0 USD" in capsys.readouterr().out
+    assert "0 USD; MSMQ with clustering 7,000,000 USD, more." in capsys.readouterr().out
+    assert main(["plan", "costs", "--application-server-usd", "0", "--database-server-usd", "0"]) == 0
+    assert "0 USD; MSMQ with clustering 0 USD, too." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,24 @@ def test_easing_that_does_nothing_is_no_gain(committed: dict[str, Any]) -> None:
     assert not _eased(rows).held
 
 
+def test_what_easing_costs_without_a_failure_and_after_two_is_said_where_it_costs(committed: dict[str, Any]) -> None:
+    rows = [dict(row) for row in committed["mirrors"]]
+    found = _eased(rows).found
+    for failures, words in ((0, "with all brokers up"), (2, "with two broken")):
+        risks = {
+            way: {
+                row["use"]: row["largest_risk"] for row in rows if (row["mirrors"], row["failures"]) == (way, failures)
+            }
+            for way in (BY_ITEM, EASED)
+        }
+        use = max(risks[EASED], key=lambda use: risks[EASED][use] - risks[BY_ITEM][use])
+        assert f"{words} {risks[EASED][use]:.2g} instead of {risks[BY_ITEM][use]:.2g} at {use:.0%} use" in found
+    for row in rows:
+        if row["mirrors"] == EASED and row["failures"] != 1:
+            row["largest_risk"] = 0.0
+    assert "Otherwise" not in _eased(rows).found
+
+
 def test_small_plan_gives_a_whole_evaluation_and_hears_of_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = gemom.TrialPlan(instances=2, correlations=(0.0, 0.9), failing=2, uses=(0.5,), bursts=(1, 2))
     monkeypatch.setattr(gemom, "QUICK", tiny)

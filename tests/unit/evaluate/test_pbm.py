@@ -13,7 +13,7 @@ import pytest
 from causeway.evaluate import pbm
 from causeway.evaluate.broker_churn import ChurnCase
 from causeway.evaluate.closed_forms import CAUSEWAY, EXPRESS, KINDS, MSMQ, PBM, RECOVERABLE
-from causeway.evaluate.pbm_claims import crossing, is_apart
+from causeway.evaluate.pbm_claims import _better_at_base, _fewer, _slightly_more, conclusions, crossing, is_apart
 from causeway.evaluate.pbm_costs import BASE_MS, FILLED, JOINED, LinksCase, MailCost, RingCase
 from causeway.evaluate.pbm_tables import MailCurve, crossings, curve, mean_rows, select
 from causeway.evaluate.transactional_streams import StreamCase
@@ -134,6 +134,50 @@ def test_claims_that_do_not_hold_are_those_we_do_not_stand_by(committed: dict[st
         "For stored messages PBM is faster up to about 35 ms, printed as seconds (Fig. 8)",
         "A message takes ⌈log16 N⌉ + 2 hops at most: the longest way (section 2.3)",
     }
+
+
+def with_msmq(committed: dict[str, Any], times: float) -> list[dict[str, Any]]:
+    """The means, with so many times what MSMQ takes."""
+    metrics = ("one_way_ms", "round_trip_ms", "frames")
+    return [
+        row | {metric: times * row[metric] for metric in metrics if row[metric] is not None}
+        if row["system"] == MSMQ
+        else row
+        for row in committed["means"]
+    ]
+
+
+def test_reasons_are_given_only_for_claims_that_do_not_hold(committed: dict[str, Any]) -> None:
+    for times in (1.0, 3.0):
+        means = with_msmq(committed, times)
+        found = (
+            (_better_at_base(means)[1], "It is not much"),
+            (_slightly_more(means), "With few brokers"),
+            *((_fewer(means, reliable=reliable), "By the formulas") for reliable in (True, False)),
+        )
+        for claim, reason in found:
+            assert (claim.held, reason in claim.found) == ((True, False) if times > 1 else (False, True)), claim
+
+
+def test_formulas_say_how_long_ways_of_msmq_must_be_for_pbm_to_need_fewer_messages(committed: dict[str, Any]) -> None:
+    """h + 3K - 1 of PBM and 2h of MSMQ, each with its own h."""
+    found = _fewer(committed["means"], reliable=False).found
+    for brokers in (1024, 4096):
+        (ours,), (theirs,) = (
+            curve(
+                committed["means"], MailCurve(s, RECOVERABLE, online=False, reliable=False), brokers=brokers, most_ms=15
+            )
+            for s in (PBM, MSMQ)
+        )
+        assert f"{(ours['hops'] + 8) / 2:.2f} with {brokers:,} brokers, where it is {theirs['hops']:.2f}" in found
+        verdict = "fewer" if ours["frames"] < theirs["frames"] else "more"
+        sure = is_apart(ours, theirs, "frames") or is_apart(theirs, ours, "frames")
+        assert f"({verdict}{'' if sure else ' by less than seeds differ'})" in found
+
+
+def test_check_of_the_simulation_is_no_claim_of_the_paper(committed: dict[str, Any]) -> None:
+    ours = [claim.claim for claim in conclusions(committed) if claim.ours]
+    assert ours == ["Goal: simulated means are those of formulas (1) to (8) and of sections 3.3 and 3.4"]
 
 
 def test_simulated_means_are_those_of_the_formulas_where_the_assumptions_match(committed: dict[str, Any]) -> None:

@@ -11,7 +11,16 @@ import pytest
 from causeway.evaluate import qpidr
 from causeway.evaluate.managed_domain import Shape
 from causeway.evaluate.qpidr_paper import TABLE_1, TABLE_4, turns_at
-from causeway.evaluate.qpidr_words import FIVE_TO_ONE_MAX, MONITORING_KB_MAX, _correctness, latency
+from causeway.evaluate.qpidr_words import (
+    FIVE_TO_ONE_MAX,
+    MONITORING_KB_MAX,
+    SAFE_SECONDS_MAX,
+    _beyond,
+    _correctness,
+    _growth,
+    _safe_after,
+    latency,
+)
 from causeway.evaluate.recovery_costs import (
     FAILURES,
     MONITORING,
@@ -93,6 +102,32 @@ def test_lines_meet_where_ours_is_steeper_and_nowhere_else() -> None:
     rows = [{"queues": n, "paper": 500.0 + 10 * n, "ours": 100.0 + 15 * n, "flat": 100.0 + 10.4 * n} for n in (0, 20)]
     assert turns_at(rows, "queues", "ours") == pytest.approx(80)
     assert turns_at(rows, "queues", "flat") is None
+
+
+def test_lines_that_meet_beyond_what_was_measured_are_said_to_be_continued() -> None:
+    rows = [{"queues": n, "paper": 500.0 + 10 * n, "ours": 100.0 + 15 * n} for n in (0, 60, 100)]
+    assert _growth(rows, "queues", "ours").endswith("from about 80 on QpidR's is less")
+    words = "from about 80 on QpidR's is less, if both go on in straight lines beyond the 60 that were measured"
+    assert _growth(rows[:2], "queues", "ours").endswith(words)
+
+
+def test_larger_clusters_are_judged_by_the_bound_that_is_stated() -> None:
+    rows: list[dict[str, Any]] = [
+        {"brokers": 24, "one_failure": 1.0, "five_failures": 1.1},
+        {"brokers": 48, "one_failure": 1.2, "five_failures": FIVE_TO_ONE_MAX},
+    ]
+    found = _beyond({"beyond": rows})
+    assert found.held
+    assert f"up to 48 brokers spares have everything in at most {FIVE_TO_ONE_MAX} times" in found.claim
+    assert found.found.endswith("The bound is 1.30 s")
+    for late in ({"one_failure": 1.4}, {"five_failures": 1.4}, {"five_failures": None}):
+        assert not _beyond({"beyond": [rows[0], rows[1] | late]}).held
+
+
+def test_seats_and_copies_are_said_to_take_a_second_only_where_they_do() -> None:
+    rows = [{"seats_and_copies_of_one": 0.3, "seats_and_copies_of_five": SAFE_SECONDS_MAX}]
+    assert _safe_after(rows) == "within a second"
+    assert _safe_after([*rows, {"seats_and_copies_of_one": 1.25, "seats_and_copies_of_five": 0.4}]) == "within 1.25 s"
 
 
 def test_messages_out_of_order_are_said_to_be() -> None:

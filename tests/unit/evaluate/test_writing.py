@@ -57,14 +57,16 @@ def test_claims_stand_beside_the_figure_they_are_about() -> None:
     claims = (
         Conclusion("it grows (Fig. 6b)", "by 2", True),
         Conclusion("it costs less (Table III)", "it does not", False),
+        Conclusion("it floats (Table I)", "it never did", False, asserted=False),
         Conclusion("it is quick", "so it is", True),
     )
     words = "## What is measured\n\nA.\n\n## Fig. 6: growth\n\nB.\n\n## An example (Tables I to III)\n\nC."
     report = as_report(msgspec.structs.replace(FOUND, claims=claims, text=words))
     _, measured, grown, example = report.split("\n## ")
     assert ">" not in measured
-    assert grown.startswith("Fig. 6: growth\n\n> it grows (Fig. 6b): **yes**; by 2.\n\nB.")
-    assert "> it costs less (Table III): **NO**; it does not.\n\nC." in example
+    assert grown.startswith("Fig. 6: growth\n\n> it grows (Fig. 6b): **it held**; by 2.\n\nB.")
+    assert "> it costs less (Table III): **IT DID NOT HOLD**; it does not.\n" in example
+    assert example.endswith("> it floats (Table I): **it did not hold, as is known**; it never did.\n\nC.\n")
 
 
 def test_figures_and_tables_are_found_by_their_numbers() -> None:
