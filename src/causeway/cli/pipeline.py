@@ -20,6 +20,7 @@ from causeway.drawing import check_drawing, draw
 from causeway.errors import ConfigError
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
+from causeway.pipeline.increments import sole_run
 from causeway.pipeline.progress import task_counts
 from causeway.pipeline.session import MASTER_USUAL, session_for
 
@@ -67,14 +68,15 @@ def pipeline(
     check_request(job, request)
     check_drawing("pipeline")
     request = check_lake(job, request)
-    with (
-        spark_errors(),
-        session_for(job, master=master, driver_memory=driver_memory) as session,
-        _display(session, job, quiet=as_json) as tick,
-    ):
-        found = run_job(session, job, request, tick)
-    pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
-    result = write_result(found, folder, pictures)
+    with sole_run(request):
+        with (
+            spark_errors(),
+            session_for(job, master=master, driver_memory=driver_memory) as session,
+            _display(session, job, quiet=as_json) as tick,
+        ):
+            found = run_job(session, job, request, tick)
+        pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
+        result = write_result(found, folder, pictures)
     if as_json:
         print_json(result)
     else:

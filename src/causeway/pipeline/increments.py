@@ -5,20 +5,26 @@ the whole lake. As a stream, each run makes parts of the segments that came sinc
 Spark's own checkpoint, and hands out those of all runs. So both see the same sums, whatever was read when.
 
 A run that was interrupted is repeated by Spark under the same number, and overwrites what it had kept. Parts of many
-runs are merged into one (`fold`), so that a stream keeps as much as its sums take, however often it runs.
-Owns: parts on disk, the query. Must not know: what is added up.
+runs are merged into one (`fold`), so that a stream keeps as much as its sums take, however often it runs. Spark is told
+not to mind missing files, so nothing is removed that somebody may be reading: a checkpoint is one command's at a time
+(`sole_run`), and what was merged goes when the next one folds.
+
+Owns: parts on disk, the query, whose turn it is. Must not know: what is added up.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from causeway.errors import ConfigError, LakeError
+from causeway.errors import ConfigError, LakeError, PipelineError
 from causeway.pipeline.frame import JobRequest, read_lake
 
 if TYPE_CHECKING:
@@ -30,6 +36,37 @@ Keep = Callable[["DataFrame", int], None]
 
 PARTS_MAX: Final = 64
 """Runs whose parts lie beside each other; one more, and all of them are merged."""
+
+_ANEW: Final = "give another --checkpoint and --out"
+
+
+@contextmanager
+def sole_run(request: JobRequest) -> Iterator[None]:
+    """A stream's checkpoint is nobody else's meanwhile; a PipelineError if it is somebody's now. The system gives it
+    back when the process dies. The file stays: removing it would race with whoever is next."""
+    if not request.stream:
+        yield
+        return
+    folder = Path(request.checkpoint)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "lock").open("a+")
+    except OSError as error:
+        raise ConfigError("checkpoint", str(folder), f"cannot be written ({error}); {_ANEW}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            said = f"the checkpoint {folder} is used by another run (pid {file.read(32).strip() or 'unknown'})"
+            raise PipelineError(said, f"wait until that has ended, or {_ANEW}") from None
+        except OSError as error:
+            said = f"is on a file system that knows no locks ({error}); {_ANEW} on one that does"
+            raise ConfigError("checkpoint", str(folder), said) from error
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
 
 
 def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce, merge: Reduce) -> DataFrame:
@@ -51,27 +88,44 @@ def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce, 
 def fold(spark: SparkSession, parts: Path, merge: Reduce) -> list[Path]:
     """Folders of all parts that count, which are one if they were many. Nobody writes parts meanwhile.
 
-    What was merged up to a run is written under a hidden name first. Once it has its own, those that it was made of
-    count no more, so whoever is killed in between leaves what the next one can read, and clears away.
+    What was merged up to a run is written under a hidden name first. Once it has its own, and the disk has both, those
+    that it was made of count no more. They stay until the next one folds, which clears them away: by then nobody reads
+    them. So whoever is killed in between leaves what the next one can read.
     """
     folds, runs = _numbered(parts, "upto"), _numbered(parts, "run")
     last = max(folds, default=-1)
     recent = {number: path for number, path in runs.items() if number > last}
     counting = [*(path for number, path in folds.items() if number == last), *recent.values()]
-    if len(recent) > PARTS_MAX:
-        hidden, named = (parts / f"{dot}upto={max(recent)}" for dot in (".", ""))
-        merge(spark.read.parquet(*map(str, counting))).write.mode("overwrite").parquet(str(hidden))
-        hidden.rename(named)
-        counting = [named]
     for path in (*parts.glob(".upto=*"), *folds.values(), *runs.values()):
         if path not in counting:
             shutil.rmtree(path)
-    return counting
+    if len(recent) <= PARTS_MAX:
+        return counting
+    hidden, named = (parts / f"{dot}upto={max(recent)}" for dot in (".", ""))
+    merge(spark.read.parquet(*map(str, counting))).write.mode("overwrite").parquet(str(hidden))
+    _sync(*hidden.rglob("*"), hidden)
+    hidden.rename(named)
+    _sync(parts)
+    return [named]
+
+
+def _sync(*paths: Path) -> None:
+    """Let files, and names in folders, survive a loss of power."""
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _numbered(parts: Path, name: str) -> dict[int, Path]:
-    found = {int(path.name.partition("=")[2]): path for path in parts.glob(f"{name}=*")}
+    found = {_number(path): path for path in parts.glob(f"{name}=*")}
     return dict(sorted(found.items()))
+
+
+def _number(path: Path) -> int:
+    return int(path.name.partition("=")[2])
 
 
 def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep: Keep) -> None:
@@ -79,6 +133,7 @@ def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep
     what that is: a checkpoint that was made for something else is refused."""
     folder = Path(request.checkpoint, kind)
     _check_owner(folder, request, kind, about)
+    _check_numbers(folder, parts_folder(request, kind))
     query = (
         read_lake(spark, request.lake, kind, stream=True, checked=request.checked)
         .writeStream.foreachBatch(keep)
@@ -128,3 +183,18 @@ def _check_owner(folder: Path, request: JobRequest, kind: str, about: str) -> No
     if found != owner:
         said = f"is about {found.kind} of {found.lake}; give another folder, or remove this one to begin anew"
         raise ConfigError("checkpoint", str(folder), said)
+
+
+def _check_numbers(folder: Path, parts: Path) -> None:
+    """Spark goes on after the last run that it has written down. If it knows less than was kept, it would use numbers
+    anew: of runs that were merged, which count no more, or of some whose rows it would read again. It is refused."""
+    logs = (folder.glob(f"spark/{log}/*") for log in ("offsets", "commits"))
+    begun, done = ({int(path.name) for path in log if path.name.isdigit()} for log in logs)
+    runs = map(_number, (*parts.glob("run=*"), *parts.glob("*/run=*")))
+    if _last(_numbered(parts, "upto")) > _last(begun & done) or _last(runs) > _last(begun):
+        said = f"has more runs than Spark wrote down in its folder spark, which was removed or changed; {_ANEW}"
+        raise ConfigError("checkpoint", str(folder), said)
+
+
+def _last(numbers: Iterable[int]) -> int:
+    return max(numbers, default=-1)
