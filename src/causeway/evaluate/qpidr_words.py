@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from causeway.config import BrokerConfig
+from causeway.core.links.pulse import BEATS_BEFORE_SILENCE
 from causeway.core.overlay.leaves import SIDE
 from causeway.core.overlay.upkeep import MAINTAIN_EVERY
 from causeway.evaluate.evaluation import Conclusion
@@ -45,6 +46,8 @@ HEADER_BYTES: Final = 54
 """Ethernet 14, IPv4 20, TCP 20, for each frame: a quiet broker's frames are never together in one packet."""
 SILENCE: Final = BrokerConfig(name="usual").silence
 """Of a broker that is told nothing."""
+NOTICED_LATER_MAX: Final = (SILENCE - (BEATS_BEFORE_SILENCE - 1) * BrokerConfig(name="usual").heartbeat) / SECOND
+"""Seconds by which a silence may be noticed later than another: as long as a link is asked nothing, and a heartbeat."""
 
 Rows = list[dict[str, Any]]
 Tables = dict[str, Rows]
@@ -78,13 +81,20 @@ def conclusions(tables: Tables) -> tuple[Conclusion, ...]:
 
 def _in_parallel(tables: Tables, *, silent: bool) -> Conclusion:
     how = "whose hosts vanish" if silent else "that are killed"
-    words, ratios = [], []
+    words, ratios, later = [], [], []
     for metric, what in (("ours", "spares have everything"), ("seats_and_copies", "seats are filled and copies whole")):
         one, five = (latency(tables, failures, metric, silent=silent) for failures in (1, 5))
         ratios.append(five / one)
+        later.append(five - one)
         words.append(f"until {what}: {one:.2f} s for one, {five:.2f} s for five ({five / one:.2f} times)")
-    held = max(ratios) <= FIVE_TO_ONE_MAX
-    claim = f"Goal: five brokers {how} are recovered in at most {FIVE_TO_ONE_MAX} times the time of one (Table 4)"
+    if silent:
+        # Each silence is noticed by itself, and the last of five later than that of one.
+        held = max(later) <= NOTICED_LATER_MAX
+        bound = f"at most {NOTICED_LATER_MAX:g} s later than one, by which silences differ until they are noticed"
+    else:
+        held = max(ratios) <= FIVE_TO_ONE_MAX
+        bound = f"in at most {FIVE_TO_ONE_MAX} times the time of one"
+    claim = f"Goal: five brokers {how} are recovered {bound} (Table 4)"
     paper = f". The paper: {TABLE_4[1][0]:.2f} s and {TABLE_4[5][0]:.2f} s ({printed_ratio():.2f} times)"
     return Conclusion(claim, "; ".join(words) + paper, held, ours=True)
 

@@ -14,6 +14,7 @@ from causeway.evaluate.qpidr_paper import TABLE_1, TABLE_4, turns_at
 from causeway.evaluate.qpidr_words import (
     FIVE_TO_ONE_MAX,
     MONITORING_KB_MAX,
+    NOTICED_LATER_MAX,
     SAFE_SECONDS_MAX,
     _beyond,
     _correctness,
@@ -68,10 +69,11 @@ def test_committed_report_is_what_brokers_do_now(committed: dict[str, Any], reco
 def test_committed_report_meets_both_goals_for_all_sizes(committed: dict[str, Any]) -> None:
     assert [row["brokers"] for row in committed["table_1"]] == list(TABLE_1)
     assert max(row["landmark_with_headers"] for row in committed["table_1"]) < MONITORING_KB_MAX
-    for silent in (False, True):
-        for metric in ("ours", "seats_and_copies"):
-            one, five = (latency(committed, failures, metric, silent=silent) for failures in (1, 5))
-            assert five <= FIVE_TO_ONE_MAX * one
+    for metric in ("ours", "seats_and_copies"):
+        one, five = (latency(committed, failures, metric) for failures in (1, 5))
+        assert five <= FIVE_TO_ONE_MAX * one
+        one, five = (latency(committed, failures, metric, silent=True) for failures in (1, 5))
+        assert five <= one + NOTICED_LATER_MAX
 
 
 def test_another_seed_lies_in_the_stated_ranges(committed: dict[str, Any]) -> None:
