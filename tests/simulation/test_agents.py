@@ -291,26 +291,27 @@ def test_slow_consumer_is_found_by_its_broker_shown_by_the_landmark_and_over_whe
     assert [(one.source, one.dest, one.first) for one in traced] == [(box, "d", 1), (box, "d", 0)]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_never_two_owners_acknowledge_while_seats_move(seed: int) -> None:
-    faults = {"crashes": 40.0, "crash_group_max": 2, "partitions": 15.0, "down_max": 4 * SECOND}
-    settings = {"workloads": ["transactional", "queue"], "safety": 12 * SECOND, "rate": 5.0, "patience": 30 * SECOND}
-    domain = Domain(8, 2, seed=seed, settle=False, **settings, **faults)
+def disturbed(brokers: int, spares: int, seed: int, duration: Duration, **faults: object) -> Domain:
+    """A domain after crashes and partitions under traffic, healed; no promise was broken."""
+    settings = {"workloads": ["transactional", "queue"], "rate": 5.0, "safety": duration, "patience": 60 * SECOND}
+    weather = {"partitions": 15.0, "down_max": 4 * SECOND, **faults}
+    domain = Domain(brokers, spares, seed=seed, settle=False, **settings, **weather)
     domain.cluster.seating = dict.fromkeys(domain.cluster.seating, ("d",))
     verdict = domain.run()
     assert verdict.code == Ending.OK, verdict.evidence
+    return domain
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_never_two_owners_acknowledge_while_seats_move(seed: int) -> None:
+    domain = disturbed(8, 2, seed, 12 * SECOND, crashes=40.0, crash_group_max=2)
     assert any(seat != holder for seat, holder in domain.held().items()), "no seat moved"
     assert len({(view["landmark"], view["term"], view["version"]) for view in domain.views()}) == 1
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_groups_find_the_holders_of_seats_in_the_end_however_often_seats_moved(seed: int) -> None:
-    faults = {"crashes": 60.0, "crash_group_max": 3, "partitions": 15.0, "down_max": 4 * SECOND}
-    settings = {"workloads": ["transactional", "queue"], "safety": 20 * SECOND, "rate": 5.0, "patience": 60 * SECOND}
-    domain = Domain(30, 6, seed=seed, settle=False, **settings, **faults)
-    domain.cluster.seating = dict.fromkeys(domain.cluster.seating, ("d",))
-    verdict = domain.run()
-    assert verdict.code == Ending.OK, verdict.evidence
+    domain = disturbed(30, 6, seed, 20 * SECOND, crashes=60.0, crash_group_max=3)
     assert sum(seat != holder for seat, holder in domain.held().items()) > 5
     domain.within(20 * SECOND, lambda: elsewhere(domain) == {})
     domain._pass(20 * SECOND)  # until all that were lost have been found again
