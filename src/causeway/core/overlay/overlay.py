@@ -49,7 +49,7 @@ from causeway.core.overlay.tables import DIGITS
 from causeway.core.overlay.upkeep import Upkeep
 from causeway.core.overlay.vicinity import Vicinities
 from causeway.limits import CONTACTS_MAX
-from causeway.types import BrokerId, Instant, Key, Peer, key_of
+from causeway.types import BrokerId, Instant, Key, Peer
 
 
 class OverlayStatistics(msgspec.Struct, frozen=True):
@@ -113,10 +113,7 @@ class Overlay:
         near = {peer.id: peer for peer in tables.nearest(key, count + len(elsewhere), with_me=self.active)}
         near.update((peer.id, peer) for peer in self._vicinities.present())
         found = [(distance(place(peer.id), place(key)), peer) for peer in near.values() if peer.id not in elsewhere]
-        for broker, seats in elsewhere.items():
-            peer = self._links.me if broker == self._links.me.id else self._links.peer(broker)
-            if peer is not None and seats:
-                found.append((min(distance(place(key_of(seat)), place(key)) for seat in seats), peer))
+        found += self._vicinities.distances(elsewhere, key)
         found.sort(key=lambda pair: (pair[0], pair[1].id))
         return [peer for _, peer in found[:count]] or tables.nearest(key, count, with_me=self.active)
 

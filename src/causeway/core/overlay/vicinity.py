@@ -150,10 +150,15 @@ class Vicinities:
     # Those of others ---------------------------------------------------------------------------------------------
     def holders_near(self, key: Key) -> tuple[Peer, ...]:
         """Brokers that hold seats of others, those with seats closest to a key first; for one who asks."""
-        links, found = self._roster.links, []
-        for broker, seats in links.places().items():
-            peer = links.peer(broker)
-            if peer is not None and seats:
-                found.append((min(distance(place(key_of(seat)), place(key)) for seat in seats), peer))
+        found = self.distances(self._roster.links.places(), key)
         found.sort(key=lambda pair: (pair[0], pair[1].id))
         return tuple(peer for _, peer in found[:NEIGHBOURS_MAX])
+
+    def distances(self, places: dict[BrokerId, tuple[str, ...]], key: Key) -> list[tuple[int, Peer]]:
+        """How far from a key brokers stand with the nearest of their seats; who has none stands nowhere."""
+        found = []
+        for broker, seats in places.items():
+            peer = self._roster.links.peer(broker)
+            if peer is not None and seats:
+                found.append((min(distance(place(key_of(seat)), place(key)) for seat in seats), peer))
+        return found
