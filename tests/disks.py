@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.store.sqlite import SqliteStore
+from causeway.store.disk import DiskStore
 
 
 @pytest.fixture
@@ -16,15 +16,15 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def stores() -> Iterator[list[SqliteStore]]:
-    opened: list[SqliteStore] = []
+def stores() -> Iterator[list[DiskStore]]:
+    opened: list[DiskStore] = []
     yield opened
     for store in opened:
         store.close()
 
 
-def open_store(data: Path, stores: list[SqliteStore]) -> SqliteStore:
-    store = SqliteStore(data)
+def open_store(data: Path, stores: list[DiskStore]) -> DiskStore:
+    store = DiskStore(data)
     stores.append(store)
     store.open()
     return store

@@ -336,6 +336,12 @@ ROUTE_HOPS_MAX: Final = 64
 PAGE_ROWS_MAX: Final = 65_536
 """Rows of one scanned page: many rows without a value must not add up to an unbounded page."""
 
+JOURNAL_BYTES_MAX: Final = 16 * MIB
+"""A file of the store's journal is folded into the table of rows at this size. There are two, and both in memory."""
+
+JOURNAL_STEP_BYTES: Final = MIB
+"""By so much a file of the journal grows."""
+
 WAL_BYTES_MAX: Final = 16 * MIB
 """The write-ahead log is folded into the database at this size; a checkpoint then takes some ten milliseconds."""
 

@@ -144,7 +144,7 @@ def test_whole_cluster_recovers_everything_acknowledged_after_a_crash_of_all(rin
 
 
 def test_nothing_is_overlooked_when_a_store_answers_in_small_pages(ring: Ring, monkeypatch: pytest.MonkeyPatch) -> None:
-    for store in ("memory", "sqlite"):
+    for store in ("memory", "disk"):
         monkeypatch.setattr(f"causeway.store.{store}.PAGE_ROWS_MAX", 3)
     sender, reader = App(ring, "sender"), App(ring, "reader")
     boxes = [f"box-{number}" for number in range(8)]

@@ -13,13 +13,13 @@ import pytest
 
 from causeway.errors import StoreError
 from causeway.limits import MIB
-from causeway.store.sqlite import SqliteStore
+from causeway.store.disk import DiskStore
 from tests.disks import open_store
 
 GROUP = b"g" * 16
 
 
-def rows(store: SqliteStore) -> dict[bytes, bytes]:
+def rows(store: DiskStore) -> dict[bytes, bytes]:
     page = store.scan(GROUP, b"", b"", 1 << 30)
     assert page.corrupt == []
     return {row.key: row.value for row in page.rows}
@@ -31,8 +31,8 @@ import sys
 from pathlib import Path
 from causeway.store.base import Delete, Put
 from tests.disks import open_store
-from causeway.store.sqlite import SqliteStore
-store = SqliteStore(Path(sys.argv[1]))
+from causeway.store.disk import DiskStore
+store = DiskStore(Path(sys.argv[1]))
 store.open()
 start = int(sys.argv[2])
 for number in range(start, start + 100_000):
@@ -44,7 +44,7 @@ for number in range(start, start + 100_000):
 
 
 def test_killed_in_the_middle_of_commits_store_has_all_that_was_confirmed_and_no_half_commit(
-    data: Path, stores: list[SqliteStore]
+    data: Path, stores: list[DiskStore]
 ) -> None:
     confirmed = -1
     for round_number in range(3):
@@ -77,13 +77,13 @@ def test_killed_in_the_middle_of_commits_store_has_all_that_was_confirmed_and_no
 
 
 # Directories ------------------------------------------------------------------------------------------------------
-def test_second_store_on_the_same_directory_is_refused(data: Path, stores: list[SqliteStore]) -> None:
+def test_second_store_on_the_same_directory_is_refused(data: Path, stores: list[DiskStore]) -> None:
     open_store(data, stores)
     with pytest.raises(StoreError, match=rf"data directory {data} is used by another broker \(pid {os.getpid()}\)"):
-        SqliteStore(data).open()
+        DiskStore(data).open()
 
 
-def test_directory_is_free_again_after_close(data: Path, stores: list[SqliteStore]) -> None:
+def test_directory_is_free_again_after_close(data: Path, stores: list[DiskStore]) -> None:
     open_store(data, stores).close()
     open_store(data, stores)
 
@@ -92,7 +92,7 @@ def test_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(StoreError, match="not a directory") as caught:
-            SqliteStore(path).open()
+            DiskStore(path).open()
         assert str(path) in str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_forbidden_directory_is_refused(data: Path) -> None:
     data.mkdir()
     data.chmod(0o500)
     with pytest.raises(StoreError, match="not writable") as caught:
-        SqliteStore(data).open()
+        DiskStore(data).open()
     assert str(data) in str(caught.value)
 
 
@@ -111,7 +111,7 @@ def test_directory_on_a_read_only_system_is_refused(data: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     with pytest.raises(StoreError, match=r"not writable; let the broker write there"):
-        SqliteStore(data).open()
+        DiskStore(data).open()
 
 
 FILLER = """
@@ -120,8 +120,8 @@ from pathlib import Path
 from causeway.errors import StoreError
 from causeway.store.base import Put
 from tests.disks import open_store
-from causeway.store.sqlite import SqliteStore
-store = SqliteStore(Path(sys.argv[1]))
+from causeway.store.disk import DiskStore
+store = DiskStore(Path(sys.argv[1]))
 done = -1
 try:
     store.open()

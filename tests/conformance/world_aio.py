@@ -23,15 +23,17 @@ from causeway.drivers.aio.broker import BrokerDriver, NodeFactory
 from causeway.drivers.aio.exits import Exit
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.store.base import Store, Write
+from causeway.store.disk import DiskStore
 from causeway.store.identity import draw_storage_id
-from causeway.store.sqlite import FILE_NAME, SqliteStore
+from causeway.store.journal import FILE_NAMES as JOURNAL_NAMES
+from causeway.store.sqlite import FILE_NAME, LOG_NAME
 from tests.conformance.worlds import SECONDS_MAX, Address, ObservedMemory, Place, World
 
 HOST = "127.0.0.1"
 POLL_SECONDS = 0.001
 
 
-class ObservedSqlite(SqliteStore):
+class ObservedDisk(DiskStore):
     """Takes its time, and says when it has committed."""
 
     def __init__(self, path: Path, place: Place) -> None:
@@ -62,14 +64,14 @@ class AioPlace(Place):
     def store(self) -> Store:
         if self.durability == "memory":
             return ObservedMemory(self, draw_storage_id)
-        return ObservedSqlite(self.data, self)
+        return ObservedDisk(self.data, self)
 
     def freeze(self) -> None:
-        """Copy the files as they are. The log only grows, so what lies below its length now was written whole."""
+        """Copy the files as they are: the journal last, as the table counts on it. What is half written is torn."""
         source = self.data
         self._copies += 1
         self.data.mkdir()
-        for name in (FILE_NAME, f"{FILE_NAME}-wal"):
+        for name in (FILE_NAME, LOG_NAME, *JOURNAL_NAMES):
             if (source / name).exists():
                 size = os.stat(source / name).st_size
                 with (source / name).open("rb") as file:

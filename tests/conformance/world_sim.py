@@ -11,8 +11,8 @@ from causeway.core.machine import Machine
 from causeway.drivers.aio.broker import NodeFactory
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk, RottingStore
-from causeway.sim.journal import Journal
 from causeway.sim.network import Network, Weather
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import Process
 from causeway.sim.world import World as VirtualWorld
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Peer, key_of
@@ -35,7 +35,7 @@ class SimWorld(World):
         self._rng = random.Random(seed)
         # `wire`: every frame is encoded and decoded, as between real processes.
         network = Network(random.Random(seed), Weather(latency=MILLISECOND // 2, jitter=MILLISECOND // 10), wire=True)
-        self._world = VirtualWorld(Journal(), network)
+        self._world = VirtualWorld(RunLog(), network)
         self._count = 0
 
     def place(self, name: str, durability: str = "disk") -> Place:

@@ -402,7 +402,7 @@ async def test_corrupt_database_is_set_aside_and_filled_again_from_the_copies(tm
         for name in cluster.names[:2]:
             await cluster.kill(name)
             database = cluster.data / name / "store.db"
-            for file in (database, database.with_name("store.db-wal")):
+            for file in (database, database.with_name("store.db-wal"), database.with_name("journal-0")):
                 file.write_bytes(b"not a database" * 1000)
             await cluster.restart(name)
             await cluster.wait_active()

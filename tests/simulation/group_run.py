@@ -10,9 +10,9 @@ from causeway.sim.checkers.base import Wrong
 from causeway.sim.checkers.owner import SingleOwner
 from causeway.sim.cluster import BrokerMachine, Cluster
 from causeway.sim.faults import Options, stream
-from causeway.sim.journal import Journal
 from causeway.sim.nemesis import Nemesis
 from causeway.sim.network import Network
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import World
 from causeway.types import MILLISECOND, SECOND, Peer, key_of
 from tests.simulation.group_machine import Book, GroupMachine, distance
@@ -21,12 +21,12 @@ from tests.simulation.group_machine import Book, GroupMachine, distance
 class GroupRun:
     """A cluster of GroupMachines with a few groups, under the faults of the options."""
 
-    def __init__(self, options: Options, groups: int, journal: Journal) -> None:
+    def __init__(self, options: Options, groups: int, run_log: RunLog) -> None:
         self.options = options
         self.names = [f"group-{n}" for n in range(groups)]
         self.book = Book()
         network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
-        self.world = World(journal, network)
+        self.world = World(run_log, network)
         self.book.clock = lambda: self.world.now
         self.cluster = Cluster(self.world, options, self._make)
         for name in (*self.names, ROOT_NAME):

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from causeway.sim.faults import Options, options_swarm
-from causeway.sim.journal import Journal
+from causeway.sim.run_log import RunLog
 from tests.simulation.group_run import GroupRun
 
 REGRESSIONS = tomllib.loads((Path(__file__).parent / "group_regressions.toml").read_text())["regression"]
@@ -19,7 +19,7 @@ WHOLE = 1 << 30
 
 
 def check(options: Options) -> None:
-    run = GroupRun(msgspec.structs.replace(options, leaves=0.0, window_bytes=WHOLE, page_rows=WHOLE), 3, Journal())
+    run = GroupRun(msgspec.structs.replace(options, leaves=0.0, window_bytes=WHOLE, page_rows=WHOLE), 3, RunLog())
     reason = run.run()
     assert reason is None, f"seed={options.seed}: {reason}"
     assert run.book.takeovers >= 3

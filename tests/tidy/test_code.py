@@ -13,12 +13,8 @@ from causeway import errors
 from tests.tidy import rules
 from tests.tidy.tree import ROOT, SOURCE, expect_none, parse, python_files, shown, walk
 
-FILE_LINES_TARGET = 400
 FILE_LINES_MAX = 700
-RATCHET: dict[str, int] = {}
-"""Files over the target and the length they may not pass. Entries only shrink and disappear."""
-RATCHET_SLACK = 10
-"""Lines a file may be below its entry before the entry has to follow."""
+"""A file is as long as its one idea. Only far above the usual length is that hard to believe."""
 
 DETERMINISTIC = ("core", "domains", "evaluate", "placement", "selectors", "sim", "topics", "wire")
 """Packages in which the order of a set would leak into a trace; and client/session.py, which the simulator runs."""
@@ -40,26 +36,15 @@ PURE = [
 ]
 
 
-def lines_max(path: Path) -> int:
-    """A test file mirrors one module and may need more room than it; no file may pass the hard bound."""
-    target = FILE_LINES_MAX if path in python_files("tests") else FILE_LINES_TARGET
-    return min(FILE_LINES_MAX, RATCHET.get(shown(path), target))
-
-
-def test_files_are_short_enough_to_hold_in_the_head() -> None:
+def test_files_hold_one_idea() -> None:
     lengths = {path: len(path.read_text().splitlines()) for path in ALL}
-    wrong = [
-        f"{shown(path)}: {lines} lines, at most {lines_max(path)}: split it by role"
-        for path, lines in lengths.items()
-        if lines > lines_max(path)
-    ]
-    now = {shown(path): lines for path, lines in lengths.items()}
-    loose = [
-        f"{name}: has {now.get(name, 0)} lines now: lower or remove its entry in RATCHET"
-        for name, lines in RATCHET.items()
-        if now.get(name, 0) <= max(FILE_LINES_TARGET, lines - RATCHET_SLACK)
-    ]
-    expect_none(wrong + loose)
+    expect_none(
+        [
+            f"{shown(path)}: {lines} lines: which two ideas are in here?"
+            for path, lines in lengths.items()
+            if lines > FILE_LINES_MAX
+        ]
+    )
 
 
 def test_functions_fit_on_one_screen() -> None:

@@ -40,7 +40,7 @@ from causeway.errors import CausewayError, LocalProtocolError, StoreError, Trans
 from causeway.lake.opening import open_recorder
 from causeway.limits import REPLIES_UNREAD_MAX
 from causeway.names import private_name
-from causeway.store.sqlite import SqliteStore
+from causeway.store.disk import DiskStore
 from causeway.types import Instant
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Host:
     async def _open_driver(self) -> None:
         driver = MachineDriver(self, on_crash=self._on_crash)
         if self._state is not None:
-            store = SqliteStore(self._state)
+            store = DiskStore(self._state)
             await asyncio.get_running_loop().run_in_executor(None, store.open)
             if store.recovered_from is not None:
                 store.close()

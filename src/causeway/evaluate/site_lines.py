@@ -12,8 +12,8 @@ from typing import Final
 from causeway.evaluate.closed_forms import BITS_PER_SECOND
 from causeway.evaluate.site_distances import SiteDistances
 from causeway.sim.bandwidth import Lines, time_on_line
-from causeway.sim.journal import Journal
 from causeway.sim.network import Network, Weather
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import World
 from causeway.types import SECOND, Duration, Instant
 
@@ -85,7 +85,7 @@ class SiteLines:
     def __init__(self, distances: SiteDistances) -> None:
         self._distances = distances
         self._lines = Lines()
-        self.world = World(Journal(), Network(random.Random(0), Weather()))
+        self.world = World(RunLog(), Network(random.Random(0), Weather()))
 
     @property
     def now(self) -> Instant:

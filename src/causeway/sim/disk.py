@@ -18,7 +18,8 @@ from typing import Protocol
 
 from causeway.core.effects import Load, Persist
 from causeway.limits import PAGE_ROWS_MAX
-from causeway.store.base import LOCAL, Delete, GroupUsage, Page, Put, Store, Write
+from causeway.store.base import LOCAL, Delete, Page, Put, Write
+from causeway.store.memory import MemoryStore
 from causeway.types import Duration, Instant
 
 
@@ -41,7 +42,7 @@ class DiskDriver(Protocol):
 class RottingStore:
     """A store whose rows can go bad; writing or deleting a row heals it."""
 
-    def __init__(self, image: Store) -> None:
+    def __init__(self, image: MemoryStore) -> None:
         self.image = image
         self.id = image.open()
         self.rotten: dict[tuple[bytes, bytes], None] = {}
@@ -70,17 +71,13 @@ class RottingStore:
         bad = [row.key for row in page.rows if (group, row.key) in self.rotten]
         return Page(good, sorted([*page.corrupt, *bad]), page.next)
 
-    def usage(self) -> list[GroupUsage]:
-        """As the image."""
-        return self.image.usage()
-
     def close(self) -> None:
         """As the image."""
         self.image.close()
 
     def rot(self, rng: random.Random, *, local: bool) -> tuple[bytes, bytes] | None:
         """Let one random row go bad; None when there is nothing to spoil."""
-        groups = sorted(use.group for use in self.image.usage() if use.rows and (local or use.group != LOCAL))
+        groups = [group for group in self.image.groups() if local or group != LOCAL]
         if not groups:
             return None
         group = rng.choice(groups)

@@ -98,9 +98,9 @@ class Nemesis:
 
     def _count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
-        self.world.journal.note(f"{self.world.now} nemesis {what}")
-        if self.world.journal.write is not None:
-            self.world.journal.write(f"{self.world.now / 1e9:12.6f} ===== {what}")
+        self.world.run_log.note(f"{self.world.now} nemesis {what}")
+        if self.world.run_log.write is not None:
+            self.world.run_log.write(f"{self.world.now / 1e9:12.6f} ===== {what}")
 
     def _up_to(self, most: Duration) -> Duration:
         return MILLISECOND + int(self._rng.random() * most)

@@ -29,8 +29,8 @@ from causeway.core.overlay.upkeep import EXCHANGE_SELDOM, MAINTAIN_EVERY
 from causeway.limits import NEIGHBOURS_MAX
 from causeway.sim.clock import Clock
 from causeway.sim.faults import stream
-from causeway.sim.journal import Journal
 from causeway.sim.network import Network, Weather
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import World
 from causeway.types import MILLISECOND, BrokerId, Duration, Instant, Key, Peer, key_of
 
@@ -162,7 +162,7 @@ class KnownRing:
     def __init__(self, brokers: int, seed: int, *, heartbeat: Duration, silence: Duration) -> None:
         self.knowledge = FullKnowledge(brokers, seed)
         weather = Weather(latency=LATENCY, jitter=MILLISECOND)
-        self.world = World(Journal(), Network(stream(seed, "network"), weather))
+        self.world = World(RunLog(), Network(stream(seed, "network"), weather))
         self.brokers: dict[BrokerId, RingBroker] = {}
         usual = BrokerConfig(name="broker", host="10.0.0.0", port=PORT, heartbeat=heartbeat, silence=silence).check()
         for index, peer in enumerate(self.knowledge.peers):

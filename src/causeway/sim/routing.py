@@ -10,8 +10,8 @@ from collections.abc import Callable
 from causeway.core.node import Node
 from causeway.sim.cluster import Broker, Cluster, MakeBroker
 from causeway.sim.faults import Options, stream
-from causeway.sim.journal import Journal
 from causeway.sim.network import Network
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import World
 from causeway.types import MILLISECOND, SECOND, Key
 
@@ -40,7 +40,7 @@ class Overlays:
             jitter=MILLISECOND,
         )
         network = Network(stream(seed, "network"), self.options.weather())
-        self.world = World(Journal(), network)
+        self.world = World(RunLog(), network)
         self.cluster = Cluster(self.world, self.options, make_broker)
         self.cluster.seeds_max = 1
         self.rng = stream(seed, "routing")

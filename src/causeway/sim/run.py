@@ -30,9 +30,9 @@ from causeway.sim.cluster import Broker, BrokerMachine, Cluster, MakeBroker
 from causeway.sim.disk import Disk, RottingStore
 from causeway.sim.faults import Options, stream
 from causeway.sim.held import Held
-from causeway.sim.journal import Journal
 from causeway.sim.nemesis import Nemesis
 from causeway.sim.network import Network
+from causeway.sim.run_log import RunLog
 from causeway.sim.verdict import Ending, SimVerdict
 from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.catalogue import CATALOGUE
@@ -71,7 +71,7 @@ class SimRun:
         """Told the virtual time after every step, for people who wait."""
         self.make_session = make_session
         network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
-        self.world = World(Journal(log), network)
+        self.world = World(RunLog(log), network)
         self.panel = Panel(lambda: self.world.now)
         self.cluster = Cluster(self.world, options, make_broker if lake is None else _traced(make_broker))
         self._lake = None if lake is None else self._open_lake(lake)
@@ -202,7 +202,7 @@ class SimRun:
             ending=ending.name.lower(),
             code=int(ending),
             evidence=evidence,
-            digest=self.world.journal.digest(),
+            digest=self.world.run_log.digest(),
             events=self.world.events,
             turns=self.world.turns,
             virtual_seconds=self.world.now / SECOND,

@@ -19,8 +19,8 @@ from causeway.core.messages import Message
 from causeway.core.placing import PlannedItems, PlanRequest
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
-from causeway.sim.journal import Journal, fingerprint
 from causeway.sim.network import Network
+from causeway.sim.run_log import RunLog, fingerprint
 from causeway.store.base import Page
 from causeway.trace import TraceRecord
 from causeway.types import MILLISECOND, Duration, Instant
@@ -46,9 +46,9 @@ class ProductCrash(Exception):
 class World:
     """Everything there is, at one virtual instant."""
 
-    def __init__(self, journal: Journal, network: Network) -> None:
+    def __init__(self, run_log: RunLog, network: Network) -> None:
         self.now: Instant = 0
-        self.journal = journal
+        self.run_log = run_log
         self.network = network
         self.processes: list[Process] = []
         self.watches: dict[type, list[Watch]] = {}
@@ -155,7 +155,7 @@ class Process:
         self._reset()
         if self.address is not None:
             self.world.network.listen(self, self.address)
-        self.world.journal.note(f"{self.world.now} {self.index} start {self.life}")
+        self.world.run_log.note(f"{self.world.now} {self.index} start {self.life}")
         self.poke()
 
     def move(self, address: tuple[str, int]) -> None:
@@ -170,7 +170,7 @@ class Process:
         assert self.machine is not None
         self.machine = None
         self.life += 1
-        self.world.journal.note(f"{self.world.now} {self.index} crash {noticed}")
+        self.world.run_log.note(f"{self.world.now} {self.index} crash {noticed}")
         if self.disk is not None:
             self.disk.crash()
         self.world.network.vanish(self, noticed=noticed)
@@ -336,10 +336,10 @@ class Process:
         else:
             self._schedule()
 
-    # What the journal learns -----------------------------------------------------------------------------------
+    # What the log learns -----------------------------------------------------------------------------------
     def _note(self, events: list[DriverEvent]) -> None:
         parts = [f"{self.world.now} {self.index}"]
-        write = self.world.journal.write
+        write = self.world.run_log.write
         network = self.world.network
         for event in events:
             kind = type(event)
@@ -356,9 +356,9 @@ class Process:
                 parts.append(kind.__name__)
             if write is not None:
                 write(f"{self.world.now / 1e9:12.6f} {self.name} < {network.describe(self, event)}")
-        self.world.journal.note(" ".join(parts))
+        self.world.run_log.note(" ".join(parts))
 
     def _note_storage(self, persists: list[Persist]) -> None:
         for persist in persists:
             size = sum(len(getattr(write, "value", b"")) for write in persist.writes)
-            self.world.journal.note(f"{self.world.now} {self.index} w{len(persist.writes)},{size},{persist.token}")
+            self.world.run_log.note(f"{self.world.now} {self.index} w{len(persist.writes)},{size},{persist.token}")

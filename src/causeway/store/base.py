@@ -54,14 +54,6 @@ class Page(msgspec.Struct, frozen=True):
     """Where to go on, or None at the end."""
 
 
-class GroupUsage(msgspec.Struct, frozen=True):
-    """How much a group holds."""
-
-    group: bytes
-    rows: int
-    bytes: int
-
-
 class Store(Protocol):
     """A handful of methods, called from one thread. Raises StoreError (full, unwritable, corrupt as a whole)."""
 
@@ -73,9 +65,6 @@ class Store(Protocol):
 
     def scan(self, group: bytes, start: bytes, stop: bytes, bytes_max: int) -> Page:
         """Rows with start <= key < stop (stop empty: to the group's end), until `bytes_max` of values is passed."""
-
-    def usage(self) -> list[GroupUsage]:
-        """Rows and bytes per group."""
 
     def close(self) -> None:
         """Release everything; idempotent."""

@@ -1,7 +1,7 @@
-"""The store on disk: SQLite in WAL mode with synchronous=FULL, one table of rows, a checksum per row.
+"""The table of rows on disk: SQLite in WAL mode with synchronous=FULL, a checksum per row.
 
-Owns: the data directory (its lock, database and log), what is done about a malformed database, and the words in
-which the disk's complaints reach people. Must not know: threads (it is called from one at a time), what rows mean.
+Owns: the database, its log, and how both are checked. Must not know: the journal above it, threads (it is called from
+one at a time), what rows mean.
 
 Why it is built so (single runs of 1.5 s with rows of 8 KiB, 1 to 32 per commit, on a shared machine):
 - A rowid table with the key as an index: values of a few KiB then lie on leaf pages instead of in the B-tree's inner
@@ -18,27 +18,22 @@ Why it is built so (single runs of 1.5 s with rows of 8 KiB, 1 to 32 per commit,
 
 from __future__ import annotations
 
-import errno
-import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from causeway.errors import StoreCorrupt, StoreError
-from causeway.limits import PAGE_ROWS_MAX, STORE_CACHE_BYTES_MAX, STORE_CHECK_BYTES_MAX, WAL_BYTES_MAX
-from causeway.store.base import GroupUsage, Page, Put, Row, Write
-from causeway.store.identity import draw_storage_id
-from causeway.store.lock import DirectoryLock
+from causeway.limits import STORE_CACHE_BYTES_MAX, STORE_CHECK_BYTES_MAX, WAL_BYTES_MAX
+from causeway.store.base import Delete, Row
 from causeway.store.wal import commit_frames, is_damaged
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+FORMAT_WITHOUT_JOURNAL: Final = 1
 FILE_NAME: Final = "store.db"
-CONDEMNED_NAME: Final = "store.condemned"
-"""Left when a running broker finds its database malformed: the next open sets the database aside."""
-
+LOG_NAME: Final = f"{FILE_NAME}-wal"
 PAGE_BYTES: Final = 4096
 
 _SCHEMA: Final = (
@@ -53,121 +48,22 @@ _DELETES: Final = {
 _PUTS: Final = {1 << n: f"insert or replace into rows values {','.join(['(?,?,?,?,?)'] * (1 << n))}" for n in range(7)}
 """Statements by number of rows: any number is a sum of these, so that few different ones are ever prepared."""
 
+GroupRow = tuple[bytes, bytes, Row | None]
+"""Group, key and row; None for a row whose value is damaged."""
 
-class SqliteStore:
-    """A Store in the directory `path`, created when it does not exist."""
 
-    def __init__(self, path: Path, draw: Callable[[], int] = draw_storage_id) -> None:
-        self.path = path
-        self.recovered_from: Path | None = None
-        """Where a malformed database was moved by `open`; None when there was nothing wrong."""
-        self._draw = draw
-        self._file = path / FILE_NAME
-        self._log = path / f"{FILE_NAME}-wal"
-        self._lock = DirectoryLock(path)
+class RowTable:
+    """The rows of a data directory. Raises sqlite3.Error, and StoreError for what SQLite does not see."""
+
+    def __init__(self, directory: Path) -> None:
+        self._file = directory / FILE_NAME
+        self._log = directory / LOG_NAME
         self._database: sqlite3.Connection | None = None
 
-    @property
-    def condemned(self) -> list[Path]:
-        """Malformed databases that were ever set aside here and were not taken away since."""
-        return sorted(self.path.glob(f"{FILE_NAME}.corrupt-*"))
-
-    def open(self) -> int:
-        """Open or create, setting a malformed database aside; the storage's id."""
-        with self._errors_mapped():
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock.take()
-            try:
-                return self._open_or_replace()
-            except BaseException:
-                self.close()
-                raise
-
-    def commit(self, writes: Sequence[Write]) -> None:
-        """All or nothing, durable on return."""
-        deletes, puts = _net(writes)
-        if not deletes and not puts:
-            return
-        with self._errors_mapped():
-            database = self._opened()
-            try:
-                database.execute("begin immediate")
-                _execute_many(database, _DELETES, deletes, 3)
-                _execute_many(database, _PUTS, puts, 5)
-                database.execute("commit")
-            except BaseException:
-                # Some errors have rolled back already, and a broken disk may refuse this too: the first error counts.
-                with suppress(sqlite3.Error):
-                    database.rollback()
-                raise
-
-    def scan(self, group: bytes, start: bytes, stop: bytes, bytes_max: int) -> Page:
-        """A stretch of rows in key order; rows whose checksum fails are named, not returned."""
-        where, bounds = "grp = ? and key >= ?", [group, start]
-        if stop:
-            where += " and key < ?"
-            bounds.append(stop)
-        rows: list[Row] = []
-        corrupt: list[bytes] = []
-        size = count = 0
-        with self._errors_mapped():
-            found = self._opened().execute(f"select key, seq, crc, value from rows where {where} order by key", bounds)
-            for key, seq, crc, value in found:
-                if crc == _checksum(group, key, seq, value):
-                    rows.append(Row(key, seq, value))
-                else:
-                    corrupt.append(key)
-                size += len(value)
-                count += 1
-                if size >= bytes_max or count >= PAGE_ROWS_MAX:
-                    found.close()
-                    return Page(rows, corrupt, self._first_key(where, [group, key + b"\0", *bounds[2:]]))
-        return Page(rows, corrupt, None)
-
-    def usage(self) -> list[GroupUsage]:
-        """Rows and bytes per group, in the order of the groups' keys."""
-        with self._errors_mapped():
-            found = self._opened().execute(
-                "select grp, count(*), sum(length(value)) from rows indexed by sqlite_autoindex_rows_1 group by grp"
-            )
-            return [GroupUsage(group, rows, size) for group, rows, size in found]
-
-    def close(self) -> None:
-        """Fold the log into the database and let go of the directory; idempotent."""
-        database, self._database = self._database, None
-        try:
-            if database is not None:
-                # What was committed is durable in the log already: a failure here costs nothing.
-                with suppress(sqlite3.Error):
-                    database.close()
-        finally:
-            self._lock.release()
-
-    def _opened(self) -> sqlite3.Connection:
-        if self._database is None:
-            raise StoreError(f"the store in {self.path} is not open")
-        return self._database
-
-    def _first_key(self, where: str, bounds: list[bytes]) -> bytes | None:
-        row = self._opened().execute(f"select key from rows where {where} order by key limit 1", bounds).fetchone()
-        return None if row is None else bytes(row[0])
-
-    def _open_or_replace(self) -> int:
-        log_alone = self._size(self._file) == 0 and self._size(self._log) > 0
-        if log_alone or (self.path / CONDEMNED_NAME).exists():
-            # SQLite would delete a log without a database; and what broke a running broker would break it again.
-            self._set_aside()
-        try:
-            return self._open_database()
-        except StoreCorrupt:
-            self._set_aside()
-        except sqlite3.DatabaseError as error:
-            if _primary_code(error) not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise
-            self._set_aside()
-        return self._open_database()
-
-    def _open_database(self) -> int:
+    def open(self) -> bool:
+        """Connect; whether there is a table already. Raises StoreCorrupt for damage."""
+        if _size(self._file) == 0 and _size(self._log) > 0:
+            raise StoreCorrupt(f"{self._log} has lost its database")  # SQLite would delete it
         commits = commit_frames(self._log)
         database = sqlite3.connect(self._file, timeout=0.5, isolation_level=None, check_same_thread=False)
         self._database = database
@@ -186,110 +82,116 @@ class SqliteStore:
         readable = database.execute("pragma wal_checkpoint(passive)").fetchone()[1]
         if is_damaged(commits, readable):
             raise StoreCorrupt(f"the log {self._log} is damaged")
-        if not tables:
-            return self._create(database)
-        self._check(database, tables)
-        return self._meta(database, "storage")
+        if tables:
+            self._check(tables)
+        return bool(tables)
 
-    def _create(self, database: sqlite3.Connection) -> int:
-        storage = self._draw()
+    def create(self, storage: int) -> None:
+        """An empty table of the storage `storage`."""
+        database = self.opened()
         database.execute("begin immediate")
         for statement in _SCHEMA:
             database.execute(statement)
-        database.execute("insert into meta values ('format', ?), ('storage', ?)", (FORMAT, storage))
+        for name, value in (("format", FORMAT), ("storage", storage)):
+            self.set_meta(name, value)
         database.execute("commit")
-        self._sync_directory(self.path)
-        self._sync_directory(self.path.parent)
-        return storage
 
-    def _check(self, database: sqlite3.Connection, tables: set[str]) -> None:
-        if not {"meta", "rows"} <= tables:
-            raise StoreError(f"{self._file} is a database of something else; give the broker a directory of its own")
-        found = self._meta(database, "format")
-        if found != FORMAT:
-            raise StoreError(
-                f"{self._file} has format {found}, this version reads format {FORMAT}; "
-                "start the version of Causeway that wrote it, or give the broker another directory"
-            )
-        if self._size(self._file) <= STORE_CHECK_BYTES_MAX:
-            verdict = database.execute("pragma integrity_check(1)").fetchone()[0]
-            if verdict != "ok":
-                raise StoreCorrupt(f"{self._file} is malformed: {verdict}")
+    def upgrade(self) -> None:
+        """From now on there is a journal above this table."""
+        self.opened().execute("begin immediate")
+        for name, value in (("format", FORMAT), ("storage", self.meta("storage"))):
+            self.set_meta(name, value)
+        self.opened().execute("commit")
 
-    def _meta(self, database: sqlite3.Connection, name: str) -> int:
-        row = database.execute("select value from meta where name = ?", (name,)).fetchone()
-        if row is None:
+    def meta(self, name: str, default: int | None = None) -> int:
+        """A number kept beside the rows. Kept twice, as no checksum covers it."""
+        find = "select value from meta where name = ?"
+        row, twin = (self.opened().execute(find, (key,)).fetchone() for key in (name, _twin(name)))
+        if row is None and default is not None and twin is None:
+            return default
+        if row is None or (twin is not None and twin[0] != ~row[0]):
             raise StoreCorrupt(f"{self._file} has lost its {name}")
         return int(row[0])
 
-    def _set_aside(self) -> None:
-        """Move the database and its log to unused names. Renamed while open, so that closing deletes nothing."""
-        number = 1
-        while (aside := self.path / f"{FILE_NAME}.corrupt-{number}").exists():
-            number += 1
-        for source, target in ((self._log, self.path / f"{aside.name}-wal"), (self._file, aside)):
-            with suppress(FileNotFoundError):
-                source.rename(target)
+    def set_meta(self, name: str, value: int) -> None:
+        """Keep a number beside the rows, in the commit under way."""
+        put = "insert or replace into meta values (?, ?), (?, ?)"
+        self.opened().execute(put, (name, value, _twin(name), ~value))
+
+    def change(self, deletes: Sequence[Delete], puts: Sequence[GroupRow], meta: dict[str, int]) -> None:
+        """Delete, then put, and set numbers kept beside the rows, all in one commit."""
+        database = self.opened()
+        try:
+            database.execute("begin immediate")
+            _execute_many(database, _DELETES, [part for gone in deletes for part in _range(gone)], 3)
+            _execute_many(database, _PUTS, [part for put in puts for part in _checked(*put)], 5)
+            for name, value in meta.items():
+                self.set_meta(name, value)
+            database.execute("commit")
+        except BaseException:
+            # Some errors have rolled back already, and a broken disk may refuse this too: the first error counts.
+            with suppress(sqlite3.Error):
+                database.rollback()
+            raise
+
+    def rows(self, group: bytes, start: bytes, stop: bytes) -> Iterator[tuple[bytes, Row | None]]:
+        """Rows with start <= key < stop (stop empty: to the group's end), in key order; None where one is damaged."""
+        where, bounds = "grp = ? and key >= ?", [group, start]
+        if stop:
+            where += " and key < ?"
+            bounds.append(stop)
+        found = self.opened().execute(f"select key, seq, crc, value from rows where {where} order by key", bounds)
+        try:
+            for key, seq, crc, value in found:
+                yield key, Row(key, seq, value) if crc == _checksum(group, key, seq, value) else None
+        finally:
+            found.close()
+
+    def keys(self) -> Iterator[tuple[bytes, bytes]]:
+        """Group and key of every row."""
+        yield from self.opened().execute("select grp, key from rows indexed by sqlite_autoindex_rows_1")
+
+    def close(self) -> None:
+        """Fold SQLite's log into the database; idempotent."""
         database, self._database = self._database, None
         if database is not None:
+            # What was committed is durable in the log already: a failure here costs nothing.
             with suppress(sqlite3.Error):
                 database.close()
-        (self.path / CONDEMNED_NAME).unlink(missing_ok=True)
-        self._sync_directory(self.path)
-        self.recovered_from = aside
 
-    @staticmethod
-    def _size(file: Path) -> int:
-        try:
-            return file.stat().st_size
-        except FileNotFoundError:
-            return 0
+    def opened(self) -> sqlite3.Connection:
+        """The connection. Raises StoreError if there is none."""
+        if self._database is None:
+            raise StoreError(f"the store in {self._file.parent} is not open")
+        return self._database
 
-    @staticmethod
-    def _sync_directory(directory: Path) -> None:
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-    @contextmanager
-    def _errors_mapped(self) -> Iterator[None]:
-        """The one place where the disk's and SQLite's errors become ours."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            mapped = _explain_sqlite(self.path, error)
-            if isinstance(mapped, StoreCorrupt):
-                with suppress(OSError):
-                    (self.path / CONDEMNED_NAME).touch()
-            raise mapped from error
-        except OSError as error:
-            raise _explain_system(self.path, error) from error
+    def _check(self, tables: set[str]) -> None:
+        if not {"meta", "rows"} <= tables:
+            raise StoreError(f"{self._file} is a database of something else; give the broker a directory of its own")
+        found = self.meta("format")
+        if found not in (FORMAT, FORMAT_WITHOUT_JOURNAL):
+            raise StoreError(
+                f"{self._file} has format {found}, this version reads formats up to {FORMAT}; "
+                "start the version of Causeway that wrote it, or give the broker another directory"
+            )
+        if _size(self._file) <= STORE_CHECK_BYTES_MAX:
+            verdict = self.opened().execute("pragma integrity_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise StoreCorrupt(f"{self._file} is malformed: {verdict}")
 
 
-def _net(writes: Sequence[Write]) -> tuple[list[bytes], list[bytes | int]]:
-    """What the writes come to, as parameters of deletes, then puts: a delete takes back earlier puts in its range."""
-    deletes: list[bytes] = []
-    groups: dict[bytes, dict[bytes, Put]] = {}
-    for write in writes:
-        if isinstance(write, Put):
-            rows = groups.get(write.group)
-            if rows is None:
-                rows = groups[write.group] = {}
-            rows[write.key] = write
-            continue
-        stop = write.stop or write.start + b"\0"
-        deletes += (write.group, write.start, stop)
-        rows = groups.get(write.group)
-        if rows:
-            for key in [key for key in rows if write.start <= key < stop]:
-                del rows[key]
-    puts: list[bytes | int] = []
-    for rows in groups.values():
-        for put in rows.values():
-            puts += (put.group, put.key, put.seq, _checksum(put.group, put.key, put.seq, put.value), put.value)
-    return deletes, puts
+def _twin(name: str) -> str:
+    return f"not {name}"
+
+
+def _range(gone: Delete) -> tuple[bytes, bytes, bytes]:
+    return gone.group, gone.start, gone.stop or gone.start + b"\0"
+
+
+def _checked(group: bytes, key: bytes, row: Row | None) -> tuple[bytes, bytes, int, int, bytes]:
+    if row is None:
+        return group, key, 0, ~_checksum(group, key, 0, b""), b""  # stays known as damaged
+    return group, key, row.seq, _checksum(group, key, row.seq, row.value), row.value
 
 
 def _execute_many(
@@ -308,38 +210,8 @@ def _checksum(group: bytes, key: bytes, seq: int, value: bytes) -> int:
     return zlib.crc32(value, zlib.crc32(b"".join((group, key, seq.to_bytes(8, "big", signed=True)))))
 
 
-def _primary_code(error: sqlite3.Error) -> int:
-    code = getattr(error, "sqlite_errorcode", None)
-    return 0 if code is None else code & 0xFF
-
-
-_FULL: Final = "the disk is full; free some space or move the data directory, then start the broker again"
-_UNWRITABLE: Final = "the data directory is not writable; let the broker write there, or name another one"
-
-
-def _explain_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
-    code = _primary_code(error)
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return StoreCorrupt(
-            f"{path}: the database is malformed ({error}); start the broker again: it sets the database aside "
-            "and gets its rows from the copies on other brokers"
-        )
-    if code == sqlite3.SQLITE_FULL:
-        return StoreError(f"{path}: {_FULL}")
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path}: {_UNWRITABLE} ({error})")
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StoreError(f"{path}: another program holds the database ({error}); close that program")
-    if code == sqlite3.SQLITE_IOERR:
-        return StoreError(f"{path}: the disk failed ({error}); check its health, free space and quotas")
-    return StoreError(f"{path}: the database refused ({error})")
-
-
-def _explain_system(path: Path, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(f"{path}: {_FULL}")
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StoreError(f"{path}: {_UNWRITABLE} ({error.strerror})")
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return StoreError(f"{path}: it, or something above it, is not a directory; name one for the data")
-    return StoreError(f"{path}: the data directory cannot be used ({error.strerror or error}); name another one")
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0

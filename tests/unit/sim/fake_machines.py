@@ -10,8 +10,8 @@ from causeway.core.events import DriverEvent, Opened, Received
 from causeway.core.messages import Message, Ping, Pong
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk, RottingStore
-from causeway.sim.journal import Journal
 from causeway.sim.network import Network, Weather
+from causeway.sim.run_log import RunLog
 from causeway.sim.world import Process, World
 from causeway.store.memory import MemoryStore
 
@@ -78,7 +78,7 @@ def make_world(
     seed: int = 1, *, wire: bool = False, write: Callable[[str], None] | None = None, **weather: float
 ) -> World:
     network = Network(random.Random(seed), Weather(**weather), wire=wire)  # type: ignore[arg-type]
-    return World(Journal(write), network)
+    return World(RunLog(write), network)
 
 
 def start(world: World, name: str, *, broker: bool = True, disk: Disk | None = None) -> tuple[Process, Recorder]:

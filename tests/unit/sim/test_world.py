@@ -109,7 +109,7 @@ def _digest(seed: int, say_what: int) -> str:
     for _ in range(50):
         say(world, a, 1, rng.randrange(100))
     world.run(world.now + 1_000_000_000)
-    return world.journal.digest()
+    return world.run_log.digest()
 
 
 def test_digest_is_the_same_for_the_same_seed_and_differs_for_anything_else() -> None:

@@ -37,8 +37,8 @@ from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
 from causeway.lake.opening import open_recorder
 from causeway.limits import CONNECTIONS_MAX, CONNECTIONS_WAITING_MAX, LEAVE_SECONDS_MAX
 from causeway.store.base import LOCAL, Store
+from causeway.store.disk import DiskStore
 from causeway.store.memory import MemoryStore
-from causeway.store.sqlite import SqliteStore
 from causeway.types import Peer, key_of
 from causeway.wire.codec import encode_frame
 
@@ -148,7 +148,7 @@ class BrokerDriver:
         """Measure from now on how fit we are, if there is a landmark who wants to know."""
         driver, node = self._driver, self._node
         if self._config.domains and self._fitness is None and driver is not None and node is not None:
-            data = self._store.path if isinstance(self._store, SqliteStore) else None
+            data = self._store.path if isinstance(self._store, DiskStore) else None
             self._fitness = FitnessWatch(self._config, data, driver, lambda: node.handled)
             self._fitness.start()
 
@@ -244,7 +244,7 @@ class BrokerDriver:
         connection.flush()
 
     def _report_recovery(self) -> None:
-        if isinstance(self._store, SqliteStore) and self._store.recovered_from is not None:
+        if isinstance(self._store, DiskStore) and self._store.recovered_from is not None:
             log.error(
                 "the database of broker %s was malformed and is kept as %s; a new one was begun, "
                 "its rows come from the copies on other brokers",
@@ -262,7 +262,7 @@ class BrokerDriver:
         Asked at every start until the broker is in: a supervisor starts it again with the same words.
         """
         config, store = self._config, self._store
-        if not config.founder or not isinstance(store, SqliteStore) or not store.condemned:
+        if not config.founder or not isinstance(store, DiskStore) or not store.condemned:
             return config
         if not self._is_new:
             return config

@@ -25,8 +25,8 @@ from causeway.errors import ConfigError
 from causeway.limits import CONNECTIONS_MAX
 from causeway.probes.needs import DEFAULT_PROBES, read_needs
 from causeway.store.base import Store
+from causeway.store.disk import DiskStore
 from causeway.store.memory import MemoryStore
-from causeway.store.sqlite import SqliteStore
 from causeway.types import Peer
 
 log: Final = logging.getLogger("causeway.driver")
@@ -76,7 +76,7 @@ def choose_store(config: BrokerConfig, data: Path | None) -> Store:
         return MemoryStore()
     if data is None:
         raise ConfigError("data", data, "durability 'disk' needs a data directory (or choose durability 'memory')")
-    return SqliteStore(data)
+    return DiskStore(data)
 
 
 def _default_node() -> NodeFactory:

@@ -20,8 +20,9 @@ from causeway.drivers.aio.broker import BrokerDriver
 from causeway.drivers.aio.exits import Exit
 from causeway.errors import Code, ConfigError, StoreCorrupt, StoreError
 from causeway.store.base import LOCAL, Put, Store, Write
+from causeway.store.disk import DiskStore
 from causeway.store.memory import MemoryStore
-from causeway.store.sqlite import FILE_NAME, SqliteStore
+from causeway.store.sqlite import FILE_NAME
 from causeway.trace import Step, TraceRecord
 from causeway.types import Peer, key_of
 from tests.unit.drivers.aio.stage import Rule, StageMachine, dial, echo, wait_until
@@ -100,7 +101,7 @@ async def test_inbound_connections_have_even_numbers() -> None:
 
 
 async def test_answers_leave_only_after_the_disk_has_the_write(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path / "data")
+    store = DiskStore(tmp_path / "data")
     async with Hall(store, store_and_pong) as hall:
         wire = await dial(hall.port)
         for number in range(1, 20):
@@ -108,7 +109,7 @@ async def test_answers_leave_only_after_the_disk_has_the_write(tmp_path: Path) -
             assert await wire.receive() == (Pong(number), b"")
         await wait_until(lambda: len(hall.machine.events(Persisted)) == 19)
         await wire.close()
-    again = SqliteStore(tmp_path / "data")
+    again = DiskStore(tmp_path / "data")
     again.open()
     assert len(again.scan(GROUP, b"", b"", 1 << 20).rows) == 19
     again.close()
@@ -116,7 +117,7 @@ async def test_answers_leave_only_after_the_disk_has_the_write(tmp_path: Path) -
 
 async def test_busy_port_is_refused_before_the_store_is_touched(tmp_path: Path) -> None:
     async with Hall() as hall:
-        store = SqliteStore(tmp_path / "data")
+        store = DiskStore(tmp_path / "data")
         other = Hall(store, port=hall.port)
         with pytest.raises(ConfigError, match="choose another port"):
             await other.driver.start()
@@ -128,17 +129,17 @@ async def test_store_that_cannot_be_opened_leaves_no_listener(tmp_path: Path) ->
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    hall = Hall(SqliteStore(tmp_path / "file"), port=port)
+    hall = Hall(DiskStore(tmp_path / "file"), port=port)
     with pytest.raises(StoreError, match="not a directory"):
         await hall.driver.start()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", port))
 
 
-def malformed(data: Path) -> SqliteStore:
+def malformed(data: Path) -> DiskStore:
     data.mkdir()
     (data / FILE_NAME).write_bytes(b"not a database" * 1000)
-    return SqliteStore(data)
+    return DiskStore(data)
 
 
 async def test_malformed_database_is_reported_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -157,7 +158,7 @@ async def test_founder_whose_database_was_malformed_refuses_to_found_however_oft
         assert caught.value.field == "seed"
         assert any("does not found" in record.getMessage() for record in caplog.records)
         caplog.clear()
-        store = SqliteStore(tmp_path / "data")
+        store = DiskStore(tmp_path / "data")
     (tmp_path / "data" / f"{FILE_NAME}.corrupt-1").unlink()
     async with Hall(store) as hall:
         assert hall.config is not None
@@ -170,11 +171,11 @@ async def test_founder_whose_database_was_malformed_joins_through_its_seeds_and_
     async with Hall(malformed(tmp_path / "data"), seeds=(("127.0.0.1", 1),)) as hall:
         assert hall.config is not None
         assert not hall.config.founder
-    store = SqliteStore(tmp_path / "data")
+    store = DiskStore(tmp_path / "data")
     store.open()
     store.commit([Put(LOCAL, b"n", 0, b"what it remembers of its cluster")])
     store.close()
-    async with Hall(SqliteStore(tmp_path / "data")):
+    async with Hall(DiskStore(tmp_path / "data")):
         pass  # it is in: no seed is needed any more
 
 
@@ -279,7 +280,7 @@ async def test_disk_that_gives_out_ends_the_broker_without_an_acknowledgement(
     error: BaseException, code: Exit, word: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Not taken for memory, so that it is written by the storage thread like a disk.
-    monkeypatch.setattr(broker_module, "MemoryStore", SqliteStore)
+    monkeypatch.setattr(broker_module, "MemoryStore", DiskStore)
     async with Hall(RefusingStore(error), store_and_pong) as hall:
         wire = await dial(hall.port)
         wire.send(Ping(1))

@@ -16,8 +16,8 @@ from causeway.config import BrokerConfig
 from causeway.drivers.aio.exits import Exit
 from causeway.drivers.aio.runner import choose_store, run_broker
 from causeway.errors import ConfigError
+from causeway.store.disk import DiskStore
 from causeway.store.memory import MemoryStore
-from causeway.store.sqlite import SqliteStore
 
 SECONDS_MAX = 20
 
@@ -139,7 +139,7 @@ def test_killed_broker_leaves_its_directory_free_for_the_next(tmp_path: Path) ->
 
 def test_stable_storage_needs_a_directory_and_memory_must_be_asked_for(tmp_path: Path) -> None:
     disk, memory = BrokerConfig(name="a"), BrokerConfig(name="a", durability="memory")
-    assert isinstance(choose_store(disk, tmp_path), SqliteStore)
+    assert isinstance(choose_store(disk, tmp_path), DiskStore)
     assert isinstance(choose_store(memory, None), MemoryStore)
     assert isinstance(choose_store(memory, tmp_path), MemoryStore)
     with pytest.raises(ConfigError, match="needs a data directory") as caught:

@@ -131,7 +131,7 @@ async def test_close_finishes_what_was_submitted_and_closes_the_store() -> None:
     desk.storage.close()
     assert sum(len(commit) for commit in desk.store.commits) == 5
     with pytest.raises(StoreError, match="not open"):
-        desk.store.usage()
+        desk.store.commit([])
 
 
 async def test_results_arrive_on_the_loop_thread() -> None:
@@ -159,4 +159,4 @@ def test_memory_is_written_and_read_at_once_in_order() -> None:
     assert len(loaded.page.rows) == 2
     storage.close()
     with pytest.raises(StoreError, match="not open"):
-        store.usage()
+        store.commit([])

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from causeway.core.messages import Ping
-from causeway.sim.journal import FLUSH_LINES, Journal, fingerprint
+from causeway.sim.run_log import FLUSH_LINES, RunLog, fingerprint
 
 
 def digest(lines: list[str]) -> str:
-    journal = Journal()
+    run_log = RunLog()
     for line in lines:
-        journal.note(line)
-    return journal.digest()
+        run_log.note(line)
+    return run_log.digest()
 
 
 def test_digest_depends_on_every_line_and_their_order() -> None:

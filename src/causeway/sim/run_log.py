@@ -22,7 +22,7 @@ def fingerprint(head: Message, body: bytes) -> int:
     return crc32(body, crc32(encode_head(head)))
 
 
-class Journal:
+class RunLog:
     """Collects lines; `digest()` at any time."""
 
     __slots__ = ("_hash", "_lines", "write")
