@@ -2,14 +2,12 @@
 
 async with causeway.connect("causeway://host:port", name="billing") as bus: ...
 The same without asyncio: `causeway.sync`. For tests: `causeway.testing`.
+
+The client is loaded when one of its names is first used: a command or an error does not wait for it.
 """
 
-from causeway.client._async.bus import Bus, connect
-from causeway.client._async.consumer import MailboxConsumer, Message, MessageFeed
-from causeway.client._async.receipt import Receipt
-from causeway.client._async.subscription import Subscription
-from causeway.client._async.transaction import Transaction
-from causeway.client.placements import Placed
+from typing import TYPE_CHECKING
+
 from causeway.errors import (
     CausewayError,
     Code,
@@ -23,6 +21,15 @@ from causeway.errors import (
     TopicError,
     TransportError,
 )
+from causeway.later import later
+
+if TYPE_CHECKING:
+    from causeway.client._async.bus import Bus, connect
+    from causeway.client._async.consumer import MailboxConsumer, Message, MessageFeed
+    from causeway.client._async.receipt import Receipt
+    from causeway.client._async.subscription import Subscription
+    from causeway.client._async.transaction import Transaction
+    from causeway.client.placements import Placed
 
 __all__ = [
     "Bus",
@@ -46,3 +53,15 @@ __all__ = [
     "TransportError",
     "connect",
 ]
+
+__getattr__ = later(
+    __name__,
+    {
+        "client._async.bus": ("Bus", "connect"),
+        "client._async.consumer": ("MailboxConsumer", "Message", "MessageFeed"),
+        "client._async.receipt": ("Receipt",),
+        "client._async.subscription": ("Subscription",),
+        "client._async.transaction": ("Transaction",),
+        "client.placements": ("Placed",),
+    },
+)

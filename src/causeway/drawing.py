@@ -5,11 +5,10 @@ Owns: how a figure looks. Must not know: what it shows.
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any, Final
 
-from causeway.errors import ConfigError
+from causeway.extras import require
 from causeway.figures import Curve, Figure
 
 STYLES: Final = (
@@ -33,9 +32,7 @@ LEGEND_POINTS: Final = (9, 8, 7, 6)
 
 def check_drawing(extra: str) -> None:
     """Say before minutes of work what is missing to draw its result; `extra` is what its users install."""
-    if importlib.util.find_spec("matplotlib") is None:
-        remedy = f"it draws the figures and is not installed; install it with: pip install 'causeway[{extra}]'"
-        raise ConfigError("matplotlib", None, remedy)
+    require(extra, "matplotlib", field="figures")
 
 
 def draw(figure: Figure, folder: Path) -> list[Path]:

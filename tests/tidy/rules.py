@@ -50,15 +50,20 @@ def crowded_signatures(tree: ast.AST) -> Iterator[Complaint]:
 
 
 def logic_in_init(tree: ast.Module) -> Iterator[Complaint]:
-    """An __init__.py imports, exports, documents and names unions; nothing else."""
+    """An __init__.py imports (now or `later`), exports, documents and names unions; nothing else."""
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            if not node.orelse and all(isinstance(inner, ast.ImportFrom) for inner in node.body):
+                continue
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             continue
         if isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets):
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
             if names in (["__all__"], ["__version__"]) or is_union(node.value):
+                continue
+            if names == ["__getattr__"] and ast.unparse(node.value).startswith("later("):
                 continue
         yield node.lineno, "only imports, __all__ and a docstring belong in __init__.py: move it to a module"
 

@@ -51,7 +51,7 @@ def test_curves_may_be_marks_or_lines_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extra", ["evaluate", "pipeline"])
 def test_missing_matplotlib_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=rf"pip install 'causeway\[{extra}\]'"):
+    with pytest.raises(ConfigError, match=rf"pip install 'causeway-mq\[{extra}\]'"):
         check_drawing(extra)
 
 

@@ -12,7 +12,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-import uvloop
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,6 +20,7 @@ from rich.table import Table
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.cli.scenario import TRAVELLER, Result, Scenario, Told
+from causeway.drivers.aio.loops import new_event_loop
 from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
@@ -52,7 +52,7 @@ def demo(
     cluster = ProcessCluster(data, plan(None, brokers=brokers))
     kept = False
     try:
-        with _progress(as_json=as_json) as told, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with _progress(as_json=as_json) as told, asyncio.Runner(loop_factory=new_event_loop) as runner:
             result = runner.run(_run(cluster, seconds, told, keep=keep))
         kept = keep
     finally:

@@ -19,6 +19,7 @@ from causeway.errors import ConfigError
 from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
+from causeway.extras import ARRAYS, install, require
 from causeway.spread import Keeping, Processes, Spread
 
 KEPT = "cases"
@@ -77,6 +78,7 @@ def evaluate(
     if quick and fresh:
         raise ConfigError("fresh", fresh, "forgets the cases of a run without --quick; leave one of them out")
     check_drawing("evaluate")
+    require("evaluate", *ARRAYS, field="experiment", value=experiment)
     if experiment == ALL:
         whole = out or Path("evaluation")
         folders = {name: whole / name for name in EXPERIMENTS}
@@ -137,7 +139,7 @@ def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool)
             if keeping is not None and keeping.skipped:
                 notices().print(f"{name}: {keeping.skipped} cases were measured by an earlier run (see --fresh)")
     if not has_parquet():
-        notices().print("tables are written as CSV only; for Parquet: pip install 'causeway[pipeline]'")
+        notices().print(f"tables are written as CSV only; for Parquet: {install('pipeline')}")
     return found, written
 
 

@@ -136,10 +136,14 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import PackageNotFoundError, version
 
+        from causeway.extras import DISTRIBUTION, clash
+
         try:
-            typer.echo(f"causeway {version('causeway')}")
+            typer.echo(f"causeway {version(DISTRIBUTION)}")
         except PackageNotFoundError:
             typer.echo("causeway (not installed)")
+        if found := clash():
+            typer.echo(found, err=True)
         raise typer.Exit
 
 

@@ -27,6 +27,7 @@ from causeway.domains.tables import read_seats, read_traffic, seats_of, written_
 from causeway.domains.traffic import CELL_COST, HOP_COST, Prices
 from causeway.errors import ConfigError
 from causeway.evaluate.site_costs import PAPER_PRICES, PAPER_SITES, ServerPrices
+from causeway.extras import ARRAYS, require
 from causeway.local.everybody import reports_of
 
 SHOWN_DOMAINS_MAX: Final = 40
@@ -108,7 +109,8 @@ def plan(
         servers = ServerPrices(application_server_usd, database_server_usd)
         return show_costs(given, sites, brokers, servers, as_json=as_json)
     if what == "placement":
-        from causeway.cli.plan_placement import plan_items  # it needs numpy, which domains do not
+        require("placement", *ARRAYS, field="plan", value=what)
+        from causeway.cli.plan_placement import plan_items
 
         bounds = (threshold, topics_max, not no_mirrors)
         return plan_items(table, url, bounds, seed=seed, move_cost=move_cost, as_json=as_json)

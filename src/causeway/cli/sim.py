@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from causeway.cli.options import AsJson
 from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
+from causeway.extras import ARRAYS, require
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
@@ -43,6 +44,7 @@ def sim(
     for field, value, least in (("brokers", brokers, 1), ("clients", clients, 1), ("seconds", seconds, 0)):
         if value is not None and value < least:
             raise ConfigError(field, value, f"must be at least {least}")
+    require("placement", *ARRAYS, field="sim")  # its landmarks place items, so that a seed does the same everywhere
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)

@@ -12,11 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 
-import uvloop
-
 from causeway.client.batches import Ticket
 from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
+from causeway.drivers.aio.loops import new_event_loop
 from causeway.wire.headers import Headers
 
 
@@ -44,7 +43,7 @@ class ThreadEngine(Host):
 
     def start(self) -> None:
         """Start the thread; raises what kept the session from starting."""
-        self._loop = uvloop.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name=f"causeway-{self.session.name}", daemon=True)
         self._thread.start()
         try:

@@ -5,13 +5,12 @@ Nothing else of the lake is loaded before somebody asks: pyarrow takes a while, 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.config import LAKE_EVERY
-from causeway.errors import ConfigError
+from causeway.extras import require
 from causeway.limits import LAKE_BYTES_MAX
 from causeway.types import Duration, Instant
 
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 
 def require_pyarrow(lake: str | Path) -> None:
     """Refuse a lake where it cannot be written."""
-    if importlib.util.find_spec("pyarrow") is None:
-        remedy = "needs pyarrow; install it with \"pip install 'causeway[lake]'\", or leave the lake out"
-        raise ConfigError("lake", str(lake), remedy)
+    require("lake", "pyarrow", field="lake", value=str(lake))
 
 
 def open_recorder(

@@ -5,7 +5,6 @@ Owns: the session's settings. Must not know: any job.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from causeway.errors import ConfigError
+from causeway.extras import ARRAYS, require
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,9 +37,7 @@ _SETTINGS: Final = {
 
 def check_spark() -> None:
     """Say what is missing before anything begins."""
-    for package in ("pyspark", "pyarrow", "pandas"):
-        if importlib.util.find_spec(package) is None:
-            raise ConfigError("pipeline", package, "is not installed: pip install 'causeway[pipeline]'")
+    require("pipeline", "pyspark", "pyarrow", "pandas", *ARRAYS, field="pipeline")
     home = os.environ.get("JAVA_HOME")
     if not (home and os.access(os.path.join(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
         remedy = "no Java was found: install Java 17 or newer, or set JAVA_HOME (`make java` says how)"

@@ -17,6 +17,7 @@ from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, 
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
 from causeway.core.placing import PlannedItems, PlanRequest
+from causeway.extras import ARRAYS, require
 from causeway.sim.clock import Clock
 from causeway.sim.disk import Disk
 from causeway.sim.network import Network
@@ -299,10 +300,7 @@ class Process:
 
     def _plan(self, life: int, plan: PlanItems) -> None:
         if life == self.life:
-            from causeway.placement.live import plan_live
-
-            answer = self.world.planner or plan_live
-            self.deliver(Planned(plan.group, answer(plan.request)))
+            self.deliver(Planned(plan.group, (self.world.planner or _plan_live)(plan.request)))
 
     def _arm(self, local: Instant) -> None:
         assert self.machine is not None
@@ -362,3 +360,11 @@ class Process:
         for persist in persists:
             size = sum(len(getattr(write, "value", b"")) for write in persist.writes)
             self.world.run_log.note(f"{self.world.now} {self.index} w{len(persist.writes)},{size},{persist.token}")
+
+
+def _plan_live(request: PlanRequest) -> PlannedItems:
+    """Loaded when a landmark asks, as by the real driver."""
+    require("placement", *ARRAYS, field="sim")
+    from causeway.placement.live import plan_live
+
+    return plan_live(request)

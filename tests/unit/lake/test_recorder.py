@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
 from collections.abc import Callable
@@ -85,6 +86,6 @@ def test_recorder_whose_thread_has_ended_by_a_bug_keeps_nothing(
 
 
 def test_lake_without_pyarrow_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(opening.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ConfigError, match=r"lake=.*causeway\[lake\]"):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"lake=.*causeway-mq\[lake\]"):
         opening.open_recorder(tmp_path, ("b1", "broker", 1, ""), time.time_ns)

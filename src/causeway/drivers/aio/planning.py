@@ -1,7 +1,8 @@
 """Where items should be, computed for a landmark beside the event loop.
 
 Owns: one computation at a time, in a thread. Must not know: what a plan is for. Whatever fails in here is logged and
-costs the plan, never the broker: its landmark asks again.
+costs the plan, never the broker: its landmark asks again. Where the extra `placement` is not installed, that is said
+once, and items stay where the ring has them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from causeway.core.effects import PlanItems
 from causeway.core.events import Planned
 from causeway.core.placing import PlannedItems, PlanRequest
+from causeway.extras import ARRAYS, install, missing
 
 log: Final = logging.getLogger("causeway.driver")
 
@@ -24,9 +26,12 @@ class Planning:
     def __init__(self, post: Callable[[Planned], None]) -> None:
         self._post = post
         self._tasks: dict[bytes, asyncio.Task[None]] = {}
+        self._told_missing = False
 
     def start(self, plans: Sequence[PlanItems]) -> None:
         """Compute these; what a landmark asked for before and has not got is still on its way."""
+        if plans and self._is_missing():
+            return
         for plan in plans:
             if plan.group not in self._tasks:
                 self._tasks[plan.group] = asyncio.get_running_loop().create_task(self._run(plan))
@@ -35,6 +40,17 @@ class Planning:
         """Report nothing more. A computation under way ends by itself."""
         for task in self._tasks.values():
             task.cancel()
+
+    def _is_missing(self) -> bool:
+        absent = missing(*ARRAYS)
+        if absent is not None and not self._told_missing:
+            self._told_missing = True
+            log.warning(
+                "items stay where the ring has them: %s is not installed; to place them by the risk of overload: %s",
+                absent,
+                install("placement"),
+            )
+        return absent is not None
 
     async def _run(self, plan: PlanItems) -> None:
         try:

@@ -16,11 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import uvloop
-
 from causeway.config import BrokerConfig
 from causeway.drivers.aio.broker import BrokerDriver, NodeFactory
 from causeway.drivers.aio.exits import Exit
+from causeway.drivers.aio.loops import new_event_loop
 from causeway.errors import ConfigError
 from causeway.limits import CONNECTIONS_MAX
 from causeway.probes.needs import DEFAULT_PROBES, read_needs
@@ -66,7 +65,7 @@ def run_broker(
         node = make_node or _default_node()
         return BrokerDriver(config, store, node, allow_network=allow_network, on_refused=refused)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return int(runner.run(_serve(make_driver, ready)))
 
 
