@@ -1,4 +1,5 @@
-# Everything a developer types. Each target builds what it needs: .venv from requirements.lock, and checks Java.
+# Everything a developer types. Each target builds what it needs in .venv: `make run` what the product needs (run.lock,
+# tens of megabytes), everything else the tools, Spark and peers on top (requirements.lock). Tests of Spark ask for Java.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -8,7 +9,9 @@ JOBS  ?= 2
 ARGS  ?=
 
 BIN    := $(VENV)/bin
+RUN    := $(VENV)/.installed-run
 STAMP  := $(VENV)/.installed
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 CODE   := src tests tools bench examples
 
@@ -27,31 +30,37 @@ help:  ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Setting up -----------------------------------------------------------------------------------------------------
-$(STAMP): requirements.lock pyproject.toml
+$(RUN): run.lock pyproject.toml
 	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) || exit 1; \
 	if ! $(BIN)/python -c 'import pip' >/dev/null 2>&1; then \
 		echo "Building $(VENV) with $$python"; \
 		"$$python" -m venv --clear $(VENV) || exit 1; \
 	fi
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PIP) install --require-hashes -r run.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(STAMP): $(RUN) requirements.lock
+	@echo "Installing what developers need into $(VENV): 1.3 GB, most of it Spark"
+	@$(PIP) install --require-hashes -r requirements.lock
 	@touch $@
 
 .PHONY: setup java
-setup: $(STAMP)  ## Build the virtual environment
+setup: $(STAMP)  ## Build the virtual environment with everything in it
 java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
 .PHONY: run test test-processes test-spark evaluate bench soak
-run: $(STAMP) java  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
+run: $(RUN)  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
+	@echo "To have the command \`causeway\` here: . $(BIN)/activate" >&2
 
 # Tests start hundreds of brokers and commands. Each finds the code compiled by the first, outside the tree, also where
 # Python was told to leave no compiled code behind.
 test test-processes test-spark: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 test test-processes test-spark: export PYTHONDONTWRITEBYTECODE :=
-test: $(STAMP) java  ## Every test
+test: java $(STAMP)  ## Every test
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
 	@echo "Real processes and Spark beside each other: what they print comes when each is done"
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target test-processes test-spark
@@ -60,7 +69,7 @@ test: $(STAMP) java  ## Every test
 # Both wait more than they compute: for brokers, and for Java.
 test-processes: $(STAMP)
 	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
-test-spark: $(STAMP) java
+test-spark: java $(STAMP)
 	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
 
 evaluate: $(STAMP)  ## The papers' experiments in small, in build/evaluation; fails if a claim that held does not hold any more
@@ -99,12 +108,14 @@ generate: $(STAMP)  ## Write the generated documents and the sync client anew
 	$(BIN)/python tools/adr_index.py
 	$(BIN)/python tools/unasync.py
 
+COMPILE := build/lock/bin/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-emit-index-url --no-emit-find-links --quiet
 # The lock has its own small environment: a broken lock must not stand in the way of mending it.
-lock:  ## Resolve the dependencies anew into requirements.lock
+lock:  ## Resolve the dependencies anew into requirements.lock and, the same versions, run.lock
 	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) && "$$python" -m venv build/lock
 	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	build/lock/bin/uv pip compile pyproject.toml --extra bench --extra evaluate --extra pipeline --group dev --universal --python-version 3.11 \
-		--generate-hashes --no-header --no-emit-index-url --no-emit-find-links --upgrade --quiet --output-file requirements.lock
+	$(COMPILE) --extra bench --extra evaluate --extra pipeline --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) --group build --constraint requirements.lock --upgrade --output-file run.lock
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .hypothesis .benchmarks
