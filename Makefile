@@ -20,6 +20,8 @@ CODE   := src tests tools bench examples
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
 ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
+# What a release of Python can break; the rest runs on the oldest one alone.
+NEWEST_TESTS   := tests/unit tests/property tests/conformance
 # All tests of the pipeline share one Spark session.
 SPARK_TESTS    := tests/pipeline
 # With ARGS='-k ...' a part may have nothing to run (pytest's code 5); without ARGS that is an error.
@@ -51,15 +53,15 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test test-processes test-spark evaluate bench soak
+.PHONY: run test test-processes test-spark test-newest test-interpreter evaluate bench soak
 run: $(RUN)  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 	@echo "To have the command \`causeway\` here: . $(BIN)/activate" >&2
 
 # Tests start hundreds of brokers and commands. Each finds the code compiled by the first, outside the tree, also where
 # Python was told to leave no compiled code behind.
-test test-processes test-spark: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
-test test-processes test-spark: export PYTHONDONTWRITEBYTECODE :=
+test test-processes test-spark test-newest: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+test test-processes test-spark test-newest: export PYTHONDONTWRITEBYTECODE :=
 test: java $(STAMP)  ## Every test
 	$(PYTEST) -n $(JOBS) --dist worksteal $(PARALLEL_TESTS) $(ARGS) $(NONE_SELECTED)
 	@echo "Real processes and Spark beside each other: what they print comes when each is done"
@@ -71,6 +73,12 @@ test-processes: $(STAMP)
 	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
 test-spark: java $(STAMP)
 	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
+
+test-newest:  ## What depends on the interpreter, on the newest Python of this machine, in an environment of its own
+	@python=$$(PYTHON= tools/python.sh newest) && echo "Testing with $$python" && \
+	$(MAKE) --no-print-directory VENV=build/newest PYTHON="$$python" test-interpreter
+test-interpreter: $(STAMP)
+	$(PYTEST) -n $(JOBS) --dist worksteal $(NEWEST_TESTS) $(ARGS) $(NONE_SELECTED)
 
 evaluate: $(STAMP)  ## The papers' experiments in small, in build/evaluation; fails if a claim that held does not hold any more
 	@$(BIN)/causeway evaluate all --quick --strict --jobs $(JOBS) --out build/evaluation $(ARGS)

@@ -22,9 +22,12 @@ class LineFit(msgspec.Struct, frozen=True):
 
 
 def least_squares(xs: Sequence[float], ys: Sequence[float]) -> LineFit:
-    """The line nearest to the points."""
-    slope, intercept = statistics.linear_regression(xs, ys)
-    mean = statistics.fmean(ys)
+    """The line nearest to the points; to the last bit the same on every Python, which that of `statistics` is not."""
+    middle, mean = statistics.fmean(xs), statistics.fmean(ys)
+    slope = math.fsum((x - middle) * (y - mean) for x, y in zip(xs, ys, strict=True)) / math.fsum(
+        (x - middle) * (x - middle) for x in xs
+    )
+    intercept = mean - slope * middle
     whole = math.fsum((y - mean) ** 2 for y in ys)
     rest = math.fsum((y - intercept - slope * x) ** 2 for x, y in zip(xs, ys, strict=True))
     return LineFit(slope, intercept, 1.0 - rest / whole if whole else 1.0)

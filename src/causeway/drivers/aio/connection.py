@@ -6,6 +6,7 @@ Owns: framing, the write buffer's marks, orderly closing. Must not know: what an
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import TYPE_CHECKING, Final, cast
 
 from causeway.core.events import Received
@@ -28,11 +29,15 @@ JOIN_BYTES_MAX: Final = 64 * KIB
 """Up to here the parts are copied into one buffer; above, the loop gets the list. Joining everything cost a quarter of
 the throughput with 8 KiB frames; where exactly the border lies made no measurable difference."""
 
+WRITELINES_NEVER_PAUSES: Final = (3, 12) <= sys.version_info < (3, 12, 9) or (3, 13) <= sys.version_info < (3, 13, 2)
+"""After `writelines` the asyncio of these releases does not look at the marks of the write buffer (CVE-2024-12254), so
+that a peer which does not read would never be noticed. Later releases and uvloop do."""
+
 
 class Connection(asyncio.Protocol):
     """Lives from the moment the system connects until `closed`; after that it only drains."""
 
-    __slots__ = ("_cut", "_driver", "_reader", "_transport", "clogged", "closed", "number", "parts", "size")
+    __slots__ = ("_cut", "_driver", "_joins", "_reader", "_transport", "clogged", "closed", "number", "parts", "size")
 
     def __init__(self, driver: MachineDriver, number: int) -> None:
         self.number = number
@@ -44,6 +49,8 @@ class Connection(asyncio.Protocol):
         """Nothing of this connection reaches the machine any more."""
         self._driver = driver
         self._reader = FrameReader()
+        self._joins = False
+        """All parts go to one buffer, of whatever size."""
         self._transport: asyncio.Transport | None = None
         self._cut: asyncio.TimerHandle | None = None
 
@@ -64,6 +71,7 @@ class Connection(asyncio.Protocol):
         """Set the marks of the write buffer and tell the driver. (Event loops switch off Nagle themselves.)"""
         transport = cast("asyncio.Transport", transport)
         self._transport = transport
+        self._joins = WRITELINES_NEVER_PAUSES and type(transport).__module__.startswith("asyncio.")
         transport.set_write_buffer_limits(WRITE_BUFFER_BYTES_HIGH, WRITE_BUFFER_BYTES_LOW)
         if transport.get_extra_info("sockname") == transport.get_extra_info("peername"):
             # The system can connect a dialled port to itself when nobody listens there.
@@ -116,7 +124,7 @@ class Connection(asyncio.Protocol):
         self.parts = []
         if len(parts) == 1:
             transport.write(parts[0])
-        elif self.size <= JOIN_BYTES_MAX:
+        elif self._joins or self.size <= JOIN_BYTES_MAX:
             transport.write(b"".join(parts))
         else:
             transport.writelines(parts)
