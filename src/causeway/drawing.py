@@ -32,7 +32,7 @@ LEGEND_POINTS: Final = (9, 8, 7, 6)
 
 def check_drawing(extra: str) -> None:
     """Say before minutes of work what is missing to draw its result; `extra` is what its users install."""
-    require(extra, "matplotlib", field="figures")
+    require(extra, "matplotlib", field="command", value=extra)
 
 
 def draw(figure: Figure, folder: Path) -> list[Path]:

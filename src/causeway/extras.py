@@ -40,7 +40,7 @@ def install(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def require(extra: str, *modules: str, field: str, value: object = None) -> None:
+def require(extra: str, *modules: str, field: str, value: object) -> None:
     """Refuse a setting or a command whose extra is not installed, before it has begun."""
     absent = missing(*modules)
     if absent is not None:

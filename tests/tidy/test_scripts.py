@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,11 +36,11 @@ def fake(folder: Path, name: str, script: str) -> Path:
     return program
 
 
-def run(script: str, path: Path, **extra: str) -> subprocess.CompletedProcess[str]:
+def run(script: str, path: Path, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYTHON")}
     environment = kept | {"PATH": str(path)} | extra
     return subprocess.run(
-        [ROOT / "tools" / script], env=environment, capture_output=True, text=True, timeout=30, check=False
+        [ROOT / "tools" / script, *arguments], env=environment, capture_output=True, text=True, timeout=30, check=False
     )
 
 
@@ -70,6 +72,62 @@ def test_missing_or_old_java_is_named_with_what_to_install(bare_path: Path, vers
     assert found.stdout == ""
     assert "apt-get install openjdk-17-jre-headless" in found.stderr
     assert ("java on PATH: none" in found.stderr) == (not version)
+
+
+@pytest.mark.parametrize(("which", "expected"), [("oldest", "python3.11"), ("newest", "python3.13")])
+def test_oldest_and_newest_python_are_found_also_below_pyenv(
+    bare_path: Path, tmp_path: Path, which: str, expected: str
+) -> None:
+    for name in ("sort", "cut", "grep", "ls"):
+        found = shutil.which(name)
+        assert found is not None
+        (bare_path / name).symlink_to(found)
+    managed = tmp_path / "pyenv" / "versions" / "3.13.0" / "bin"
+    managed.mkdir(parents=True)
+    programs = {
+        f"python3.{minor}": fake(folder, name, f'case "$2" in *print*) echo 3.{minor};; esac')
+        for minor, folder, name in (
+            (12, bare_path, "python3.12"),
+            (11, bare_path, "python3.11"),
+            (13, managed, "python3"),
+        )
+    }
+    found = run("python.sh", bare_path, which, PYENV_ROOT=str(tmp_path / "pyenv"))
+    assert (found.returncode, found.stdout.strip()) == (0, str(programs[expected]))
+
+
+def planned(target: str, venv: Path) -> str:
+    """What `make` would do in an empty tree."""
+    make = shutil.which("make")
+    assert make is not None
+    command = [make, "--dry-run", f"VENV={venv}", target]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def test_run_needs_neither_java_nor_what_developers_install(tmp_path: Path) -> None:
+    plan = planned("run", tmp_path / "venv")
+    assert "-r run.lock" in plan
+    assert "requirements.lock" not in plan
+    assert "java.sh" not in plan
+
+
+def test_tests_ask_for_java_before_anything_is_installed(tmp_path: Path) -> None:
+    plan = planned("test", tmp_path / "venv")
+    assert plan.index("java.sh") < plan.index("-r run.lock") < plan.index("-r requirements.lock")
+
+
+def pins(name: str) -> dict[str, str]:
+    lines = (ROOT / name).read_text().splitlines()
+    return dict(line.split(" ")[0].split("==") for line in lines if line[:1].isalnum())
+
+
+def test_small_lock_has_what_the_product_needs_in_the_versions_of_the_large_one() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    small, large = pins("run.lock"), pins("requirements.lock")
+    assert small.items() <= large.items()
+    needed = {re.split(r"[>=<;\[ ]", one)[0] for one in project["project"]["dependencies"]}
+    assert needed <= set(small)
+    assert not {"numpy", "scipy", "pyspark", "pyarrow"} & set(small)
 
 
 def test_python_that_runs_and_is_new_enough_is_found(bare_path: Path) -> None:

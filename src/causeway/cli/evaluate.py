@@ -78,7 +78,7 @@ def evaluate(
     if quick and fresh:
         raise ConfigError("fresh", fresh, "forgets the cases of a run without --quick; leave one of them out")
     check_drawing("evaluate")
-    require("evaluate", *ARRAYS, field="experiment", value=experiment)
+    require("evaluate", *ARRAYS, field="command", value="evaluate")
     if experiment == ALL:
         whole = out or Path("evaluation")
         folders = {name: whole / name for name in EXPERIMENTS}

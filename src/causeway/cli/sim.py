@@ -44,7 +44,8 @@ def sim(
     for field, value, least in (("brokers", brokers, 1), ("clients", clients, 1), ("seconds", seconds, 0)):
         if value is not None and value < least:
             raise ConfigError(field, value, f"must be at least {least}")
-    require("placement", *ARRAYS, field="sim")  # its landmarks place items, so that a seed does the same everywhere
+    # Landmarks place items: without, the same seed would do something else here than there.
+    require("placement", *ARRAYS, field="command", value="sim")
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)

@@ -37,7 +37,7 @@ _SETTINGS: Final = {
 
 def check_spark() -> None:
     """Say what is missing before anything begins."""
-    require("pipeline", "pyspark", "pyarrow", "pandas", *ARRAYS, field="pipeline")
+    require("pipeline", "pyspark", "pyarrow", "pandas", *ARRAYS, field="command", value="pipeline")
     home = os.environ.get("JAVA_HOME")
     if not (home and os.access(os.path.join(home, "bin", "java"), os.X_OK)) and shutil.which("java") is None:
         remedy = "no Java was found: install Java 17 or newer, or set JAVA_HOME (`make java` says how)"

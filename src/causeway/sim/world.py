@@ -364,7 +364,7 @@ class Process:
 
 def _plan_live(request: PlanRequest) -> PlannedItems:
     """Loaded when a landmark asks, as by the real driver."""
-    require("placement", *ARRAYS, field="sim")
+    require("placement", *ARRAYS, field="command", value="sim")
     from causeway.placement.live import plan_live
 
     return plan_live(request)
