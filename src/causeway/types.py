@@ -92,7 +92,7 @@ class Peer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ServiceClass(enum.IntEnum):
-    """What an acknowledgement means (README, guarantee table). Each class numbers its messages on its own."""
+    """What an acknowledgement means (docs/guarantees.md). Each class numbers its messages on its own."""
 
     EXPRESS = 0
     RECOVERABLE = 1

@@ -254,7 +254,7 @@ def bare_sleeps(tree: ast.AST) -> Iterator[Complaint]:
 MARKS = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK")) + r")\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$)}])/(?:home|root|Users|work|opt|mnt|tmp)/\w")
 ADDRESS = re.compile(r"https?://([^/\s\"'`<>)]+)")
-PUBLIC_HOSTS = {"sqlite.org", "www.apache.org", "www.sqlite.org"}
+PUBLIC_HOSTS = {"sqlite.org", "www.apache.org", "www.sqlite.org", "www.w3.org"}
 """Where a licence or a standard lies; it is the same for everybody."""
 
 

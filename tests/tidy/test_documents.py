@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import socket
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 from tests.tidy import rules
 from tests.tidy.tree import ROOT, SOURCE, expect_none, parse, python_files, shown, text_files, walk
+from tools import record_demo
 
 DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PATH = re.compile(r"`((?:src|tests|tools|docs|bench|examples|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
 MAPPED = ("", "docs", "src", "src/causeway", "src/causeway/core", "src/causeway/drivers", "src/causeway/sim", "tests")
-"""Folders whose sub-folders the map of the README names."""
+"""Folders whose sub-folders the map in ARCHITECTURE.md names."""
 
 
 def test_links_lead_somewhere() -> None:
@@ -45,14 +47,14 @@ def test_modules_in_docstrings_exist() -> None:
 
 
 def folder_map() -> list[str]:
-    """The folders that the README's map lists."""
-    section = (ROOT / "README.md").read_text().split("## Where things are", 1)[1]
+    """The folders that the map lists."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().split("## Where things are", 1)[1]
     block = FENCE.search(section)
-    assert block is not None, "README.md: the folder map is a fenced block under `## Where things are`"
+    assert block is not None, "ARCHITECTURE.md: the folder map is a fenced block under `## Where things are`"
     return [line.split()[0] for line in block[0].splitlines()[1:-1]]
 
 
-def test_readme_maps_the_folders_that_exist() -> None:
+def test_map_has_the_folders_that_exist() -> None:
     real = []
     for path in walk():
         parent = path.parent.relative_to(ROOT).as_posix().removeprefix(".")
@@ -66,10 +68,19 @@ def test_readme_maps_the_folders_that_exist() -> None:
     assert folder_map() == sorted(real)
 
 
-def test_readme_example_has_about_twenty_lines() -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 1
-    assert len(blocks[0].splitlines()) <= 20
+def test_readme_fits_into_a_minute() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 120
+    assert [len(block.splitlines()) for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)] == [10, 5]
+
+
+def test_picture_of_the_readme_is_small_and_was_recorded_as_the_tool_says() -> None:
+    text = record_demo.PICTURE.read_text()
+    assert f"]({shown(record_demo.PICTURE)})" in (ROOT / "README.md").read_text()
+    assert len(text) < 200_000
+    lines = ["".join(node.itertext()) for node in ET.fromstring(text).iter("{http://www.w3.org/2000/svg}text")]
+    assert [line for line in lines if line.startswith("$ ")] == [f"$ {command}" for command in record_demo.SCRIPT]
+    assert any("0 missing, 0 doubled, 0 out of order" in line for line in lines)
 
 
 def test_changelog_says_what_is_unreleased() -> None:

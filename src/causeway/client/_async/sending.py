@@ -37,7 +37,7 @@ class BusSending(BusBase):
         order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
-        """Send and wait for the acknowledgement (see README for what it means in each class).
+        """Send and wait for the acknowledgement (docs/guarantees.md says what it means in each class).
 
         Args:
             service: express, recoverable or transactional.

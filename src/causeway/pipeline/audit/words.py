@@ -136,7 +136,7 @@ _NAMES: Final = {int(one): one.name.lower() for one in ServiceClass}
 
 
 def class_name(service: int, *, reliable: bool, causal: bool) -> str:
-    """A line of the README's table."""
+    """A line of the table in docs/guarantees.md."""
     name = _NAMES.get(service, str(service))
     if service < ServiceClass.TRANSACTIONAL and not reliable:
         name += ", unreliable"

@@ -1,4 +1,4 @@
-"""No application gets a letter again that somebody is done with: the last column of the README's table.
+"""No application gets a letter again that somebody is done with: the last column of docs/guarantees.md.
 
 In every class a letter whose reader gives it back, or ends or is cut off before its acknowledgement is confirmed, may
 be delivered again; after the confirmation nobody in charge hands it out (`handing`), and only where several read a
