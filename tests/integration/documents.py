@@ -28,3 +28,8 @@ def check_commands(shell: str) -> int:
         for option in (word for word in line if word.startswith("--")):
             assert option in ended.stdout, f"{' '.join(line)}: there is no {option}"
     return len(lines)
+
+
+def code_of_example(name: str) -> str:
+    """A program of examples/ without its docstring."""
+    return (ROOT / "examples" / name).read_text().split('"""\n\n', 1)[1]
