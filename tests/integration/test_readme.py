@@ -68,11 +68,9 @@ def test_commands_of_the_readme_work_in_order_in_a_fresh_clone(tmp_path: Path) -
     lines = [line for block in blocks("README.md", "sh") for line in block.splitlines() if line not in ("", NOT_RUN)]
     assert lines[0] == "make run"
 
-    def run(script: str, seconds: float) -> subprocess.CompletedProcess[str]:
-        bash = ["bash", "-exc", script]
-        return subprocess.run(
-            bash, cwd=clone, env=environ, capture_output=True, text=True, timeout=seconds, check=False
-        )
+    def run(script: str, seconds: int) -> subprocess.CompletedProcess[str]:
+        command = ["timeout", str(seconds), "bash", "-exc", script]  # ends what the script started, too
+        return subprocess.run(command, cwd=clone, env=environ, capture_output=True, text=True, check=False)
 
     try:
         ended = run("\n".join(lines), SECONDS_MAX)
