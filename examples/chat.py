@@ -6,7 +6,7 @@ Type a line to say it; `/topic WORDS` says what the room is about, `/who` lists 
 
 - What is said is published on chat/ROOM, and nobody hears the own words again (no_local).
 - What the room is about is retained on chat/ROOM/topic: whoever comes later is told first.
-- Who is there is retained on chat/ROOM/here/NAME, and ends with an empty message. Who is cut off cannot send that, so
+- Who is there is retained on chat/ROOM/here/NAME, and ends with an empty message. A member that is cut off cannot send that, so
   the message also has a time to live and is renewed meanwhile.
 """
 

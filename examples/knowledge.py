@@ -6,8 +6,8 @@
 
 - An article is published on knowledge/SUBJECT, with its subject and level as headers.
 - Each reader has a durable subscription: what is added while it is away waits for it. Its selector says what it wants.
-- The centre keeps a history, and a new reader begins with what it holds (--first: start="earliest"). Who comes back
-  goes on where it was.
+- The centre keeps a history, and a new reader begins with what it holds (--first: start="earliest"). A reader that
+  comes back goes on where it was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Job `compact`: a lake once more, in few files, for who keeps it longer than its writers do.
+"""Job `compact`: a lake once more, in few files, to be kept longer than its writers keep it.
 
 Writers finish a segment every few seconds and delete their oldest beyond a bound. The copy has one file per day,
 domain, kind and writer, sorted, or several where there are many rows. All jobs read it as they read the lake itself.

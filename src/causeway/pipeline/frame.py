@@ -136,7 +136,7 @@ JOBS: Final[dict[str, Job]] = {
         reads="latency",
         streams=True,
     ),
-    "compact": Job("causeway.pipeline.compact", "the same lake in few files, for who keeps it for long"),
+    "compact": Job("causeway.pipeline.compact", "the same lake in few files, to be kept for long"),
     "domains": Job(
         "causeway.pipeline.domains",
         "who talks to whom, and a split into domains",
