@@ -4,10 +4,10 @@
 
 Type a line to say it; `/topic WORDS` says what the room is about, `/who` lists who is there, `/quit` leaves.
 
-- What is said is published on chat/ROOM, and nobody hears the own words again (no_local).
-- What the room is about is retained on chat/ROOM/topic: whoever comes later is told first.
-- Who is there is retained on chat/ROOM/here/NAME, and ends with an empty message. A member that is cut off cannot send that, so
-  the message also has a time to live and is renewed meanwhile.
+- What is said is published on chat/ROOM, and nobody gets their own words back (no_local).
+- What the room is about is retained on chat/ROOM/topic: a member who comes later is told first.
+- Who is there is retained on chat/ROOM/here/NAME, and ends with an empty message. A member that is cut off
+  cannot send that, so the message also has a time to live and is renewed meanwhile.
 """
 
 from __future__ import annotations
