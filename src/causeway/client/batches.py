@@ -184,6 +184,8 @@ class SentBatch(msgspec.Struct, eq=False):
     """Of a copy: to have it there is not enough, somebody may be served by way 0 alone."""
     waiter: Any = None
     """The driver's."""
+    heard: dict[int, None] = {}
+    """Messages whose failure somebody waits for; the driver's."""
 
     @property
     def last(self) -> int:
@@ -203,6 +205,13 @@ class SentBatch(msgspec.Struct, eq=False):
     def over(self) -> bool:
         """Whether nobody waits for it (any more)."""
         return self.resolved or self.left
+
+    def unheard(self) -> CausewayError | None:
+        """The first failure that nobody waits for; None if there is none."""
+        for (first, last), error in self.failures:
+            if any(number - self.first not in self.heard for number in range(first, last + 1)):
+                return error
+        return None
 
     def error_of(self, index: int) -> CausewayError | None:
         """Why message `index` failed, None if it did not."""

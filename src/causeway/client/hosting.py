@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from causeway.client.batches import Ticket
+from causeway.client.batches import SentBatch, Ticket
 from causeway.client.message import CORRELATION, Delivery
 from causeway.client.outcomes import (
     ConsumerRefused,
@@ -156,6 +156,7 @@ class Host:
         for one in what:
             if one.waiter is not None and latch in one.waiter:
                 one.waiter.remove(latch)
+                one.waiter = one.waiter or None
 
     def expect(self, condition: Callable[[], bool]) -> Any:
         """A latch that fires once the condition holds after some turn. Called under the lock."""
@@ -170,6 +171,18 @@ class Host:
     def wake_reader(self, reader: MailReader) -> None:
         """Let callers that wait for its messages look again. Called under the lock."""
         _fire(reader)
+
+    def hear(self, batch: SentBatch, index: int) -> None:
+        """Somebody waits for the fate of this message, and will be told if it fails."""
+        with self.lock:
+            if not batch.over:
+                batch.heard[index] = None
+
+    def turn_away(self, batch: SentBatch, index: int) -> None:
+        """Who waited for this message was stopped; its failure, if it comes or has come, is for `flush`."""
+        with self.lock:
+            if batch.heard.pop(index, index) is None and batch.over and self.unheard is None:
+                self.unheard = batch.error_of(index)
 
     def check(self) -> None:
         """Raise why the session is over, if it is."""
@@ -247,10 +260,9 @@ class Host:
         match outcome:
             case SendDone():
                 batch = outcome.batch
-                if batch.waiter is not None:
-                    _fire(batch)
-                elif batch.failures and self.unheard is None:
-                    self.unheard = batch.failures[0][1]
+                if self.unheard is None:
+                    self.unheard = batch.unheard()
+                _fire(batch)
             case DeliveryConfirmed():
                 _fire(outcome.batch)
             case TransactionDone():

@@ -179,6 +179,7 @@ class Bus(BusSending, BusReading, BusLooking):
             receipt = self._send_own(dest, body, how, own)
             # The answer may come before the acknowledgement, and then that is as good as one.
             batch = receipt.batch
+            engine.hear(batch, receipt.index)
             left = max(0.0, until - time.monotonic())
             await engine.wait_for(
                 lambda: request.answer is not None or bool(batch.failures), request, batch, seconds=left

@@ -31,8 +31,14 @@ class Receipt(Ticket, frozen=True, gc=False):
             DeadlineExceeded: nobody answered in time; the message may arrive all the same.
         """
         batch = self.batch
-        if not batch.resolved:
-            batch.handler.wait_for(lambda: batch.over, batch)
+        if not batch.over:
+            host = batch.handler
+            host.hear(batch, self.index)
+            try:
+                host.wait_for(lambda: batch.over, batch)
+            except BaseException:
+                host.turn_away(batch, self.index)
+                raise
         error = batch.error_of(self.index)
         if error is not None:
             raise error

@@ -139,6 +139,31 @@ async def test_failures_nobody_waited_for_are_raised_by_flush(broker: FakeBroker
         await bus.flush()
 
 
+async def test_failure_of_a_send_whose_caller_was_cancelled_is_raised_by_flush(broker: FakeBroker) -> None:
+    broker.deaf = True
+    async with causeway.connect(broker.url, name="shop") as bus:
+        caller = asyncio.create_task(bus.send("orders", b"x", timeout=0.2))
+        await eventually(lambda: bus._engine.session.unresolved)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        with pytest.raises(DeadlineExceeded, match="orders"):
+            await bus.flush()
+
+
+async def test_caller_that_is_told_of_a_failure_hides_no_other_of_the_same_batch(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    async with causeway.connect(broker.url, name="shop") as bus:
+        bus.send_nowait("orders", b"nobody waits for this one")
+        with pytest.raises(Refused):
+            await bus.send("orders", b"x")
+        with pytest.raises(Refused):
+            await bus.flush()
+        with pytest.raises(Refused):
+            await bus.send("orders", b"x")
+        await bus.flush()
+
+
 async def test_refused_send_raises_the_refusal_when_its_time_is_over(broker: FakeBroker) -> None:
     broker.refusal = Code.NO_QUORUM
     async with causeway.connect(broker.url, name="shop") as bus:
