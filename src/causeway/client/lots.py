@@ -79,6 +79,8 @@ class Lot(msgspec.Struct, eq=False):
     """In a transaction whose outcome is open."""
     rolled_back: IdSet | None = None
     """Were in a transaction that failed."""
+    returned: IdSet | None = None
+    """Were given back."""
     aliases: dict[int, list[tuple[int, int]]] | None = None
     """Further (consumer, mailbox number) under which a message arrived again while it was in hand."""
     stale: bool = False
@@ -192,7 +194,19 @@ class Lot(msgspec.Struct, eq=False):
 
     def give_back(self, first: int, last: int) -> list[Span]:
         """The application does not want these indexes; those that were still open."""
-        return self._finish_free(first, last)
+        news = self._finish_free(first, last)
+        self.returned = self.returned or IdSet()
+        for start, stop in news:
+            self.returned.add(start, stop)
+        return news
+
+    def settlement(self, index: int) -> str:
+        """What was done with this message; empty while it is in the application's hands."""
+        if self.is_reserved(index):
+            return "put in a transaction"
+        if self.is_open(index):
+            return ""
+        return "given back" if self.returned is not None and index in self.returned else "acknowledged"
 
     def alias(self, index: int, consumer: int, number: int) -> None:
         """The message arrived again, under this number of this consumer, while it is in hand."""

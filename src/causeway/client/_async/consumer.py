@@ -24,19 +24,24 @@ class Message(Delivery, gc=False, eq=False):
     """A received message."""
 
     def ack(self) -> None:
-        """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told."""
+        """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told.
+
+        Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before, if it was only
+        browsed, and if its consumer is closed. Messages of a history and answers to requests ignore it.
+        """
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle(self._lot, self._index)
 
     def ack_all(self) -> None:
-        """Done with it and with every earlier message of the same consumer."""
+        """Done with it and with every earlier message of the same consumer. Raises as `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle_through(self._lot, self._index)
 
     def nack(self) -> None:
-        """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it."""
+        """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it. Raises as
+        `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.give_back(self._lot, self._index)
@@ -62,7 +67,19 @@ class Message(Delivery, gc=False, eq=False):
         handler = self._lot.handler
         if handler is None and self._lot.seen is None:
             raise LocalProtocolError(f"message {self.id} was only browsed: receive it to acknowledge it")
-        return handler if isinstance(handler, MailboxConsumer) else None
+        if not isinstance(handler, MailboxConsumer):
+            return None
+        lot = self._lot
+        if (self._index < lot.low or lot.done is not None or lot.reserved is not None) and not lot.replayed:
+            self.check_unsettled()
+        return handler
+
+    def check_unsettled(self) -> None:
+        """Raise LocalProtocolError unless it is still to be acknowledged or given back."""
+        before = self._lot.settlement(self._index)
+        if before:
+            how = " when it was handed out (auto_ack=True)" if getattr(self._lot.handler, "_auto_ack", False) else ""
+            raise LocalProtocolError(f"message {self.id} was already {before}{how}; settle each message once")
 
 
 class MailboxConsumer:

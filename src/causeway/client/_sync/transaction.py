@@ -72,14 +72,16 @@ class Transaction:
         self._parcels.append(replace(parcel, dest=item_of(path), flags=flags, published=Published(path)))
 
     def ack(self, message: Message) -> None:
-        """Acknowledge a message when the transaction commits; until then it stays in your hands."""
+        """Acknowledge a message when the transaction commits; until then it stays in your hands.
+
+        Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before.
+        """
         self._check_open()
         lot, index = message._lot, message._index
         if lot.replayed:
             return
         with self._engine.lock:
-            if not lot.is_open(index) or lot.is_reserved(index):
-                raise LocalProtocolError(f"message {message.id} is already acknowledged, returned or in a transaction")
+            message.check_unsettled()
             lot.reserve(index)
             self._accepted.append((lot, index))
 

@@ -105,6 +105,43 @@ async def test_loop_leaves_alone_what_its_body_settled(broker: FakeBroker) -> No
         assert broker.stored("orders") == []
 
 
+@pytest.mark.parametrize("first", ["ack", "ack_all", "nack"])
+@pytest.mark.parametrize("second", ["ack", "ack_all", "nack"])
+async def test_message_is_settled_once(broker: FakeBroker, first: str, second: str) -> None:
+    done = "given back" if first == "nack" else "acknowledged"
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 2)
+        consumer = bus.consumer("orders")
+        one, other = await consumer.get(5), await consumer.get(5)
+        getattr(other, first)()
+        with pytest.raises(LocalProtocolError, match=f"{other.id} was already {done}"):
+            getattr(other, second)()
+        with pytest.raises(LocalProtocolError, match=done):
+            bus.transaction().ack(other)
+        if first != "ack_all":
+            one.ack()
+
+
+async def test_message_in_a_transaction_is_settled_by_it_alone(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 1)
+        message = await bus.consumer("orders").get(5)
+        transaction = bus.transaction()
+        transaction.ack(message)
+        with pytest.raises(LocalProtocolError, match="put in a transaction"):
+            message.ack()
+        transaction.rollback()
+        message.ack()
+
+
+async def test_what_an_automatic_consumer_handed_out_cannot_be_given_back(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 1)
+        message = await bus.consumer("orders", auto_ack=True).get(5)
+        with pytest.raises(LocalProtocolError, match="acknowledged when it was handed out"):
+            message.nack()
+
+
 async def test_loop_without_auto_ack_settles_nothing(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         await fill(bus, 3)
