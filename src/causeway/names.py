@@ -35,6 +35,8 @@ of nobody. Only what is published gets there."""
 
 def check_name(field: str, value: str) -> str:
     """Return a mailbox or application name, or say what is wrong with it."""
+    if not isinstance(value, str):
+        raise ConfigError(field, value, "must be str")
     size = len(value.encode("utf-8", "surrogatepass"))
     if not value:
         raise ConfigError(field, value, "must not be empty; give 1 to 255 bytes of UTF-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
 from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
@@ -46,6 +47,7 @@ class LoopEngine(Host):
 
     async def until(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Wait until a condition on the session holds or the session is over (True), or the time is over (False)."""
+        check_wait(seconds)
         with self.lock:
             if condition() or self.over is not None:
                 return True
@@ -64,6 +66,7 @@ class LoopEngine(Host):
 
     async def wait_for(self, look: Callable[[], Found], *what: Waitable, seconds: float | None = None) -> Found | None:
         """Look whenever `what` has news until something is found; None when the time is over. Raises the end."""
+        check_wait(seconds)
         end = None if seconds is None else self._loop.time() + seconds
         while True:
             with self.lock:

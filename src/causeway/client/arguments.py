@@ -36,6 +36,16 @@ def duration_of(field: str, seconds: object) -> Duration:
     return max(1, round(seconds * SECOND))
 
 
+def check_wait(timeout: object) -> None:
+    """Raise a ConfigError unless an application can wait so long: 0 for what is there now, None for no limit here."""
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise ConfigError("timeout", timeout, "must be a number of seconds, or None")
+    if not 0 <= timeout <= SECONDS_MAX:
+        raise ConfigError("timeout", timeout, f"must lie in 0..{SECONDS_MAX} seconds, or be None")
+
+
 def check_priority(priority: object) -> None:
     """Raise a ConfigError unless it is one of the ten priorities."""
     if type(priority) is not int or not 0 <= priority <= 9:

@@ -5,6 +5,7 @@ How headers travel is in `wire.headers`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
@@ -74,7 +75,9 @@ _VALUES: Final = (str, int, float, bytes)
 
 
 def check_headers(headers: Headers) -> None:
-    """Refuse header names that are not the application's to use."""
+    """Refuse what is no headers, and names that are not the application's to use."""
+    if not isinstance(headers, Mapping):
+        raise ConfigError("headers", headers, "must be a dict of names and values, such as {'currency': 'EUR'}")
     for name in headers:
         if not isinstance(name, str):
             raise ConfigError("headers", name, "header names must be str")
@@ -86,7 +89,8 @@ def check_headers(headers: Headers) -> None:
 
 
 def with_headers(headers: Headers, payload: bytes) -> bytes:
-    """One message with its header block."""
+    """One message with its header block. Raises ConfigError for headers that cannot be sent."""
+    check_headers(headers)
     try:
         block = _encode(dict(headers))
     except (TypeError, OverflowError, UnicodeEncodeError, msgspec.MsgspecError) as error:
@@ -96,6 +100,14 @@ def with_headers(headers: Headers, payload: bytes) -> bytes:
         remedy = f"take {len(block)} bytes; at most {HEADERS_BYTES_MAX} are allowed, put the rest in the body"
         raise ConfigError("headers", headers, remedy)
     return len(block).to_bytes(2, "big") + block + payload
+
+
+def joined(headers: Headers | None, own: Headers) -> dict[str, HeaderValue]:
+    """An application's headers with some of ours."""
+    if headers is None:
+        return dict(own)
+    check_headers(headers)
+    return {**headers, **own}
 
 
 def to_bytes(body: object) -> bytes:

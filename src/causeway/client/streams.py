@@ -96,7 +96,7 @@ class Streams:
         """Send one message with this turn's batch. Raises Refused(OVERLOADED) when the window is full."""
         data = body if type(body) is bytes else to_bytes(body)
         if lane.headed:
-            data = with_headers(headers or {}, data)
+            data = with_headers({} if headers is None else headers, data)
         batch = lane.open
         if batch is None or len(data) > SMALL_BYTES or len(batch.bodies) >= batch.limit:
             batch = self._make_room(lane, data)

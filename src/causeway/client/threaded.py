@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 
+from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
 from causeway.client.hosting import Found, Host, Waitable
 from causeway.client.lots import Lot
@@ -35,6 +36,7 @@ class ThreadLatch:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Until fired (True) or the time is over (False)."""
+        check_wait(seconds)
         return self._lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds))
 
 
@@ -75,6 +77,7 @@ class ThreadEngine(Host):
 
     def wait_for(self, look: Callable[[], Found], *what: Waitable, seconds: float | None = None) -> Found | None:
         """Look whenever `what` has news until something is found; None when the time is over. Raises the end."""
+        check_wait(seconds)
         end = None if seconds is None else time.monotonic() + seconds
         while True:
             with self.lock:

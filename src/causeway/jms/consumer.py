@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from causeway import sync
 from causeway.errors import CausewayError, LocalProtocolError
 from causeway.jms.destinations import Destination
-from causeway.jms.errors import IllegalStateException, jms_error, translated
+from causeway.jms.errors import IllegalStateException, JMSException, jms_error, translated
 from causeway.jms.message import Message
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class MessageConsumer:
     def receive(self, timeout: int = 0) -> Message | None:
         """The next message within so many milliseconds (0: however long it takes); None if there is none, or the
         consumer was closed meanwhile."""
-        return self._receive(timeout / 1000 if timeout else None)
+        return self._receive(_seconds(timeout))
 
     def receive_no_wait(self) -> Message | None:
         """The next message if one is here already."""
@@ -96,7 +96,7 @@ class MessageConsumer:
         Raises MessageFormatException when it cannot be read; without a transaction or CLIENT_ACKNOWLEDGE the message
         is still the next one then.
         """
-        return self._receive_body(timeout / 1000 if timeout else None)
+        return self._receive_body(_seconds(timeout))
 
     def receive_body_no_wait(self) -> object:
         """The body of the next message if one is here already."""
@@ -326,6 +326,13 @@ class MessageConsumer:
 
 def _call_of(listener: Listener) -> Callable[[Message], None]:
     return listener if callable(listener) else listener.on_message
+
+
+def _seconds(timeout: object) -> float | None:
+    """Milliseconds that an application wants to wait; None for 0, however long it takes."""
+    if type(timeout) is not int or timeout < 0:
+        raise JMSException(f"timeout={timeout!r}: must be a whole number of milliseconds, 0 for however long it takes")
+    return timeout / 1000 if timeout else None
 
 
 def _left(end: float | None) -> float | None:

@@ -45,7 +45,7 @@ def test_text_that_is_no_id_is_refused(text: str) -> None:
         MessageId.parse(text)
 
 
-@given(st.dictionaries(st.text(), values, max_size=5), st.binary())
+@given(st.dictionaries(st.text().filter(lambda name: name[:1] != "~"), values, max_size=5), st.binary())
 def test_headers_survive_the_wire(headers: dict[str, object], payload: bytes) -> None:
     assert split_headers(with_headers(headers, payload)) == (headers, payload)  # type: ignore[arg-type]
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 
 from causeway.client._async.base import wait_of
 from causeway.client._async.receiving import BusReceiving
+from causeway.client.arguments import check_wait
 from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
 from causeway.limits import ID_MAX
 from causeway.types import VOLATILE_FROM
@@ -66,6 +67,7 @@ class BusReading(BusReceiving):
 
         Raises Refused (NO_MAILBOX) when nobody keeps a history of all of them.
         """
+        check_wait(timeout)
         subscription = self.subscription(pattern, start="earliest")
         try:
             await subscription.ready(timeout)

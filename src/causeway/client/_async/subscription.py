@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from causeway.client._async.base import wait_of
 from causeway.client._async.consumer import MailboxConsumer, Message
 from causeway.client.aio import LoopEngine
 from causeway.client.inquiries import BrowseInquiry
@@ -113,6 +114,7 @@ class Subscription(TopicsConsumer):
 
     async def unsubscribe(self, timeout: float | None = None) -> None:
         """End the subscription itself, for everybody, with all that nobody has read."""
+        wait_of(timeout)
         self._reader.ends = False
         await self.aclose()
         await self.bus._end(self.mailbox, timeout)

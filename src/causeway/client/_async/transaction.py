@@ -10,7 +10,7 @@ from causeway.client._async.consumer import Message
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import check_no_order, check_priority, check_times, duration_of
 from causeway.client.lots import Lot
-from causeway.client.message import check_headers, check_size, to_bytes, with_headers
+from causeway.client.message import check_size, to_bytes, with_headers
 from causeway.client.transactions import Parcel
 from causeway.core.messages import Published
 from causeway.errors import ConfigError, LocalProtocolError
@@ -144,8 +144,7 @@ def _parcel(
     check_priority(priority)
     flags = int(Flag.RELIABLE)
     data = to_bytes(body)
-    if headers:
-        check_headers(headers)
+    if headers is not None:
         data = with_headers(headers, data)
         flags |= int(Flag.HEADERS)
     check_size(data)

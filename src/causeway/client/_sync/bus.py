@@ -21,11 +21,11 @@ from causeway.client._sync.receipt import Receipt
 from causeway.client._sync.sending import BusSending
 from causeway.client._sync.transaction import Transaction
 from causeway.client.arguments import duration_of
-from causeway.client.message import CORRELATION, REPLY_TO, check_headers
+from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
 from causeway.client.url import parse_url
-from causeway.errors import ConfigError, DeadlineExceeded, LocalProtocolError
+from causeway.errors import Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused
 from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
 from causeway.topics import Naming
 from causeway.wire.headers import Headers
@@ -162,28 +162,37 @@ class Bus(BusSending, BusReading, BusLooking):
     ) -> Message:
         """Send and wait for the receiver's `message.reply`, which comes in the order of the request.
 
-        Raises DeadlineExceeded, or why the request failed.
+            answer = bus.request("adder", "20 22", timeout=10)
+
+        Without a `ttl` the question lives as long as somebody waits for its answer: `timeout` seconds.
+
+        Raises:
+            DeadlineExceeded: no answer came in time; the receiver may have done its work all the same.
+            Refused: a broker did not take the question.
+            ConfigError: an argument is wrong; nothing was sent.
         """
         engine = self._engine
         duration_of("timeout", timeout)
-        check_headers(headers or {})
+        own = joined(headers, {REPLY_TO: engine.reply_mailbox})
         until = time.monotonic() + timeout
         self._await_replies(timeout)
         with engine.lock:
             engine.check()
             correlation, request = engine.ask()
         try:
-            own: dict[str, Any] = {**(headers or {}), REPLY_TO: engine.reply_mailbox, CORRELATION: correlation}
-            how = (service, True, priority, ttl, False, False, timeout, None, order)
-            receipt = self._send_own(dest, body, how, own)
+            how = (service, True, priority, timeout if ttl is None else ttl, False, False, timeout, None, order)
+            receipt = self._submit((dest, *how), body, {**own, CORRELATION: correlation})
             # The answer may come before the acknowledgement, and then that is as good as one.
-            batch = receipt.batch
-            engine.hear(batch, receipt.index)
+            engine.hear(receipt.batch, receipt.index)
             left = max(0.0, until - time.monotonic())
-            engine.wait_for(lambda: request.answer is not None or bool(batch.failures), request, batch, seconds=left)
+            engine.wait_for(
+                lambda: request.answer is not None or receipt.error is not None, request, receipt.batch, seconds=left
+            )
             if request.answer is None:
-                if batch.resolved:
-                    receipt.wait()
+                error = receipt.error
+                over = ttl is None and isinstance(error, Refused) and error.code == Code.EXPIRED
+                if error is not None and not over:
+                    raise error
                 raise DeadlineExceeded(f"{dest!r} did not reply to {receipt.id} within {timeout:g} s")
             assert isinstance(request.answer, Message)
             return request.answer
@@ -212,4 +221,4 @@ class Bus(BusSending, BusReading, BusLooking):
         """The other half of `request`; applications call `message.reply`."""
         # With a time to live: who asked may be gone, and nobody else ever reads its private mailbox.
         how = (service, True, 4, REPLY_SECONDS_MAX, False, False, None, None, order)
-        self._send_own(dest, body, how, headers).wait()
+        self._submit((dest, *how), body, headers).wait()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from causeway.client.message import CORRELATION, REPLY_TO, Delivery
+from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
 from causeway.client.reader import MailReader
 from causeway.client.threaded import ThreadEngine
 from causeway.errors import DeadlineExceeded, LocalProtocolError
@@ -58,7 +58,7 @@ class Message(Delivery, gc=False, eq=False):
         if not isinstance(target, str) or bus is None:
             raise LocalProtocolError(f"message {self.id} is not a request: nobody waits for an answer")
         service = "express" if self.stream == ServiceClass.EXPRESS else "recoverable"
-        own_headers = {**(headers or {}), CORRELATION: correlation}
+        own_headers = joined(headers, {CORRELATION: correlation})
         bus.send_answer(target, body, own_headers, service=service, order=self.order)
 
     def _consumer(self) -> MailboxConsumer | None:

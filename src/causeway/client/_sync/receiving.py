@@ -10,7 +10,7 @@ from typing import Any
 from causeway.client._sync.base import BusBase, wait_of
 from causeway.client._sync.consumer import MailboxConsumer, MessageFeed
 from causeway.client._sync.subscription import Subscription, TopicsConsumer
-from causeway.client.arguments import check_order
+from causeway.client.arguments import check_order, check_wait
 from causeway.client.reader import MailReader
 from causeway.client.subscriptions import (
     Replay,
@@ -57,7 +57,8 @@ class BusReceiving(BusBase):
             topics: what is published in causal order on the topics of this pattern comes into the mailbox too, in one
                 order with what is sent there (see docs/causal.md). From `ready` on, and also without this consumer,
                 until `forget_topics` or until a consumer brings other topics.
-            order: `causal`, with `topics`; without, a mailbox shows what comes in the order in which it came.
+            order: `causal`, and only with `topics`. A mailbox without topics shows messages in the order in which they
+                came, which is causal for those that were sent so.
             prefetch: how many messages it holds unacknowledged at most.
             auto_ack: acknowledge messages as they are handed out.
         """
@@ -105,6 +106,7 @@ class BusReceiving(BusBase):
         With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
         gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
         """
+        check_wait(timeout)
         consumer = self.consumer(
             mailbox, selector=selector, exclusive=exclusive, topics=topics, order=order, prefetch=prefetch
         )
@@ -213,6 +215,7 @@ class BusReceiving(BusBase):
         Arguments as of `subscription`, and `auto_ack` and `timeout` as of `receive`. It begins at once; the feed's
         `ready` tells when it has begun.
         """
+        check_wait(timeout)
         consumer = self.subscription(
             pattern,
             name=name,
@@ -242,6 +245,7 @@ class BusReceiving(BusBase):
 
         It goes on without this application, until `forget_history`. Beyond `bytes_max` its oldest messages make room.
         """
+        check_wait(timeout)
         engine, session = self._engine, self._engine.session
         with engine.lock:
             engine.check()
@@ -267,6 +271,7 @@ class BusReceiving(BusBase):
         Read it with `receive` or `consumer`, with the same `prefetch`. Once it has been read, it also ends a minute
         after its last consumer was closed.
         """
+        check_wait(timeout)
         engine, session = self._engine, self._engine.session
         with engine.lock:
             engine.check()
@@ -285,6 +290,7 @@ class BusReceiving(BusBase):
 
     def end_temporary(self, mailbox: str, *, timeout: float | None = None) -> None:
         """End a temporary mailbox now, with all that is in it. Close its consumers first."""
+        wait_of(timeout)
         engine = self._engine
         with engine.lock:
             engine.check()

@@ -7,9 +7,8 @@ from typing import Any
 
 from causeway.client._sync.base import BusBase, wait_of
 from causeway.client._sync.receipt import Receipt
-from causeway.client.arguments import check_order, duration_of, service_of
+from causeway.client.arguments import check_order, check_wait, duration_of, service_of
 from causeway.client.batches import Lane
-from causeway.client.message import check_headers
 from causeway.errors import ConfigError, DeadlineExceeded
 from causeway.names import check_mailbox
 from causeway.wire.headers import Headers
@@ -84,12 +83,7 @@ class BusSending(BusBase):
         """Send without waiting; the receipt, or `flush`, or neither. Raises Refused when the window is full:
         `bus.ready()` once in a while, at least every thousand messages."""
         key = (dest, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, order)
-        if headers is not None:
-            check_headers(headers)
-        receipt = self._engine.submit(key, body, headers)
-        if receipt is None:
-            return self._submit_first(key, body, headers)
-        return receipt  # type: ignore[return-value]
+        return self._submit(key, body, headers)
 
     def publish(
         self,
@@ -152,15 +146,11 @@ class BusSending(BusBase):
         batches: publish many messages on one topic before you turn to the next."""
         # One field more than the key of a send has: the two never meet.
         key = (topic, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, order, retain)
-        if headers is not None:
-            check_headers(headers)
-        receipt = self._engine.submit(key, body, headers)
-        if receipt is None:
-            return self._submit_first(key, body, headers)
-        return receipt  # type: ignore[return-value]
+        return self._submit(key, body, headers)
 
     def ready(self, timeout: float | None = None) -> None:
         """Until there is room for a thousand messages; lets what was sent leave. Raises DeadlineExceeded."""
+        check_wait(timeout)
         engine = self._engine
         engine.breathe()
         session = engine.session
@@ -190,10 +180,12 @@ class BusSending(BusBase):
         if error is not None:
             raise error
 
-    def _send_own(self, dest: str, body: bytes | str, rest: tuple[Any, ...], headers: dict[str, Any]) -> Receipt:
-        """As `send_nowait`, with headers that only we may use."""
-        key = (dest, *rest)
-        receipt = self._engine.submit(key, body, headers)
+    def _submit(self, key: tuple[Any, ...], body: bytes | str, headers: Headers | None) -> Receipt:
+        """Send where and how the key says."""
+        try:
+            receipt = self._engine.submit(key, body, headers)
+        except TypeError:  # something that no key holds, such as a list: `_lane` says what is wrong with it
+            receipt = None
         if receipt is None:
             return self._submit_first(key, body, headers)
         return receipt  # type: ignore[return-value]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from causeway.client._sync.base import wait_of
 from causeway.client._sync.consumer import MailboxConsumer, Message
 from causeway.client.inquiries import BrowseInquiry
 from causeway.client.reader import MailReader
@@ -112,6 +113,7 @@ class Subscription(TopicsConsumer):
 
     def unsubscribe(self, timeout: float | None = None) -> None:
         """End the subscription itself, for everybody, with all that nobody has read."""
+        wait_of(timeout)
         self._reader.ends = False
         self.close()
         self.bus._end(self.mailbox, timeout)

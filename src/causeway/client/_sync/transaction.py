@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from causeway.client._sync.consumer import Message
 from causeway.client.arguments import check_no_order, check_priority, check_times, duration_of
 from causeway.client.lots import Lot
-from causeway.client.message import check_headers, check_size, to_bytes, with_headers
+from causeway.client.message import check_size, to_bytes, with_headers
 from causeway.client.threaded import ThreadEngine
 from causeway.client.transactions import Parcel
 from causeway.core.messages import Published
@@ -145,8 +145,7 @@ def _parcel(
     check_priority(priority)
     flags = int(Flag.RELIABLE)
     data = to_bytes(body)
-    if headers:
-        check_headers(headers)
+    if headers is not None:
         data = with_headers(headers, data)
         flags |= int(Flag.HEADERS)
     check_size(data)

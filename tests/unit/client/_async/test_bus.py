@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,16 @@ async def test_delivery_is_confirmed_when_the_receiver_has_settled(broker: FakeB
         ("reliable", {"reliable": False, "service": "transactional"}),
         ("headers", {"headers": {"~x": 1}}),
         ("headers['x']", {"headers": {"x": object()}}),
+        ("headers", {"headers": "x"}),
+        ("headers", {"headers": ""}),
+        ("headers", {"headers": [("x", 1)]}),
+        ("ttl", {"ttl": "1"}),
+        ("ttl", {"ttl": math.nan}),
+        ("delay", {"delay": "1"}),
+        ("dest", {"dest": ["orders"]}),
+        ("timeout", {"timeout": "1"}),
+        ("timeout", {"timeout": [1]}),
+        ("timeout", {"timeout": math.nan}),
         ("body", {"body": 7}),
         ("body", {"body": bytes(9 << 20)}),
         ("timeout", {"timeout": 0}),
@@ -318,6 +329,26 @@ async def test_request_nobody_answers_raises_a_timeout(broker: FakeBroker) -> No
         with pytest.raises(DeadlineExceeded, match="did not reply"):
             await shop.request("nobody", b"?", timeout=0.1)
         assert shop._engine.requests == {}
+
+
+async def test_question_lives_as_long_as_somebody_waits_for_its_answer(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop:
+        for ttl in (None, 5):
+            with pytest.raises(DeadlineExceeded):
+                await shop.request("nobody", b"?", timeout=0.1, ttl=ttl)
+    assert [round(ttl / 1e9, 1) for dest, ttl in broker.ttls if dest == "nobody"] == [0.1, 5]
+
+
+async def test_question_that_nobody_took_in_its_time_was_not_answered(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as shop:
+        with pytest.raises(DeadlineExceeded):
+            await shop.request("nobody", b"?", timeout=0.1)  # from here on answers could come
+        broker.refusal = Code.EXPIRED
+        with pytest.raises(DeadlineExceeded, match="did not reply"):
+            await shop.request("nobody", b"?", timeout=5)
+        with pytest.raises(Refused, match="as the test wants it"):
+            await shop.request("nobody", b"?", timeout=5, ttl=1)
+        await shop.flush()
 
 
 async def test_request_that_is_refused_raises_the_refusal(broker: FakeBroker) -> None:
