@@ -31,7 +31,11 @@ PATTERN_BYTES_MAX: Final = 2 * TOPIC_BYTES_MAX
 
 _SHOWN_CHARS_MAX: Final = 40
 
-_UNSOUND_TOPIC: Final = re.compile(r"[*#]|^/|/$|//|(?<!^)~|^ | $|/ | /")
+FOREIGN: Final = re.compile(r"\+|(?:.*\.)?(>)", re.DOTALL)
+"""A level that is a wildcard elsewhere: MQTT's for one level, or NATS's for all that follows (`>`, `roads.>`). Whoever
+writes one means a pattern, and as text it would match nothing."""
+
+_UNSOUND_TOPIC: Final = re.compile(r"[*#]|^/|/$|//|(?<!^)~|^ | $|/ | /|(?:^|/)\+(?:/|$)|(?:^|[/.])>(?:/|$)")
 """Finds something in each printable text that is no topic, its length aside."""
 
 
@@ -109,6 +113,11 @@ def check_level(field: str, text: str, column: int, level: str, *, first: bool) 
     if level[0] == " " or level[-1] == " ":
         at = 0 if level[0] == " " else len(level) - 1
         raise TopicError(field, text, column + at, "a space", "no space at the beginning or end of a level")
+    if (found := FOREIGN.fullmatch(level)) is not None:
+        at, expected = column + len(level) - 1, f"{ONE!r} for exactly one level or value, in patterns only"
+        if found[1]:
+            expected = f"{MANY!r} as the last level, in patterns only"
+        raise TopicError(field, text, at, f"{'NATS' if found[1] else 'MQTT'}'s wildcard {level[-1]!r}", expected)
 
 
 def is_wild(level: str) -> bool:
@@ -125,6 +134,8 @@ def _check_wildcards(field: str, text: str, column: int, level: str, use: Use) -
         raise TopicError(field, text, column + at, f"the wildcard {level[at]!r}", expected)
     if level not in (ONE, MANY) and not WILD_TAG.fullmatch(level):
         expected = f"{level[at]!r} as a whole level" + (" or value" if level[at] == ONE else "")
+        if "." in level:  # as NATS and AMQP write patterns
+            expected += "; slashes stand between levels, not dots"
         raise TopicError(field, text, column + at, f"{level[at]!r} inside {shown(level)}", expected)
 
 

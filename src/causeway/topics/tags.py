@@ -10,7 +10,7 @@ from typing import Final, NoReturn, final
 
 from causeway.errors import TopicError
 from causeway.topics.limits import TOPIC_LEVELS_MAX
-from causeway.topics.paths import MANY, ONE, SEPARATOR, TAG, TEMPORARY, check_level, shown
+from causeway.topics.paths import FOREIGN, MANY, ONE, SEPARATOR, TAG, TEMPORARY, check_level, shown
 
 COMMA: Final = ","
 EQUALS: Final = "="
@@ -37,7 +37,9 @@ def is_tags(text: str) -> bool:
 
 def is_value(value: str) -> bool:
     """Whether part of a sound path can be the value of a tag."""
-    return value.strip() == value != "" and value[0] != TEMPORARY and COMMA not in value and EQUALS not in value
+    if value.strip() != value or not value or value[0] == TEMPORARY or FOREIGN.fullmatch(value):
+        return False
+    return COMMA not in value and EQUALS not in value
 
 
 def write_tags(pairs: dict[str, str]) -> str:

@@ -90,6 +90,7 @@ def test_a_topic_is_shown_in_the_form_of_the_reader_if_it_has_it() -> None:
         ("lane=", None),
         ("lane= 2", None),
         ("lane=2/x", None),
+        ("lane=+", None),
     ],
 )
 def test_only_what_leads_back_to_a_path_is_its_tags(path: str, tags: str | None) -> None:
