@@ -195,7 +195,7 @@ def test_tag_patterns_match_as_tags_say(
     assert found is (agrees and (is_open or len(name) == len(pattern)))
 
 
-@given(st.text(st.sampled_from("ab/=,*#~ {}\x00é\ud800"), max_size=12))
+@given(st.text(st.sampled_from("ab/=,*#~+>. {}\x00é\ud800"), max_size=12))
 def test_any_text_is_a_topic_or_an_error_with_a_column(text: str) -> None:
     errors: list[TopicError] = []
     for parse in (parse_topic, parse_pattern, lambda given: Naming([given]).templates):
@@ -208,7 +208,7 @@ def test_any_text_is_a_topic_or_an_error_with_a_column(text: str) -> None:
         assert f"column {error.column}: found " in str(error)
 
 
-@given(st.text(st.sampled_from("ab/=,*#~ \x00é"), max_size=12))
+@given(st.text(st.sampled_from("ab/=,*#~+>. \x00é"), max_size=12))
 def test_what_is_parsed_passes_the_broker_s_checks(text: str) -> None:
     try:
         pattern = parse_pattern(text)

@@ -31,7 +31,7 @@ PATTERN_BYTES_MAX: Final = 2 * TOPIC_BYTES_MAX
 
 _SHOWN_CHARS_MAX: Final = 40
 
-FOREIGN: Final = re.compile(r"\+|(?:.*\.)?(>)", re.DOTALL)
+FOREIGN: Final = re.compile(r"\+|(?:.*\.)?>", re.DOTALL)
 """A level that is a wildcard elsewhere: MQTT's for one level, or NATS's for all that follows (`>`, `roads.>`). Whoever
 writes one means a pattern, and as text it would match nothing."""
 
@@ -113,11 +113,12 @@ def check_level(field: str, text: str, column: int, level: str, *, first: bool) 
     if level[0] == " " or level[-1] == " ":
         at = 0 if level[0] == " " else len(level) - 1
         raise TopicError(field, text, column + at, "a space", "no space at the beginning or end of a level")
-    if (found := FOREIGN.fullmatch(level)) is not None:
-        at, expected = column + len(level) - 1, f"{ONE!r} for exactly one level or value, in patterns only"
-        if found[1]:
-            expected = f"{MANY!r} as the last level, in patterns only"
-        raise TopicError(field, text, at, f"{'NATS' if found[1] else 'MQTT'}'s wildcard {level[-1]!r}", expected)
+    if FOREIGN.fullmatch(level):
+        whose, meant = "NATS", f"{MANY!r} as the last level"
+        if level == "+":
+            whose, meant = "MQTT", f"{ONE!r} for exactly one level or value"
+        at = column + len(level) - 1
+        raise TopicError(field, text, at, f"{whose}'s wildcard {level[-1]!r}", f"{meant}, in patterns only")
 
 
 def is_wild(level: str) -> bool:
