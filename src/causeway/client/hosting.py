@@ -96,8 +96,9 @@ class Host:
             "the bus is not open; use it in a `with`, or open it first"
         )
         """Why nothing can be asked (any more)."""
-        self.unheard: CausewayError | None = None
-        """The first failure of a send that nobody waited for."""
+        self._failed: dict[SentBatch, None] = {}
+        """Batches with a failure that nobody was told of, as many as the window has messages; older ones: """
+        self._unheard: CausewayError | None = None
         self.replies: MailReader | None = None
         self.requests: dict[int, Request] = {}
         self._make_message = message
@@ -173,16 +174,32 @@ class Host:
         _fire(reader)
 
     def hear(self, batch: SentBatch, index: int) -> None:
-        """Somebody waits for the fate of this message, and will be told if it fails."""
+        """Somebody waits for the fate of this message, or is told of it now: nobody else needs to be."""
         with self.lock:
-            if not batch.over:
-                batch.heard[index] = None
+            batch.heard[index] = None
+            if batch in self._failed and batch.unheard() is None:
+                del self._failed[batch]
 
     def turn_away(self, batch: SentBatch, index: int) -> None:
-        """Who waited for this message was stopped; its failure, if it comes or has come, is for `flush`."""
+        """Whoever waited for this message was stopped: its failure, if it comes or has come, is nobody's again."""
         with self.lock:
-            if batch.heard.pop(index, index) is None and batch.over and self.unheard is None:
-                self.unheard = batch.error_of(index)
+            del batch.heard[index]
+            self._note_failure(batch)
+
+    def take_failure(self) -> CausewayError | None:
+        """The first failure that nobody was told of; from now on they all count as told."""
+        with self.lock:
+            error = self._unheard or next((batch.unheard() for batch in self._failed), None)
+            self._failed, self._unheard = {}, None
+            return error
+
+    def _note_failure(self, batch: SentBatch) -> None:
+        if batch.unheard() is not None:
+            self._failed[batch] = None
+            if len(self._failed) > self.session.config.window_messages:
+                oldest = next(iter(self._failed))
+                del self._failed[oldest]
+                self._unheard = self._unheard or oldest.unheard()
 
     def check(self) -> None:
         """Raise why the session is over, if it is."""
@@ -259,10 +276,8 @@ class Host:
             return
         match outcome:
             case SendDone():
-                batch = outcome.batch
-                if self.unheard is None:
-                    self.unheard = batch.unheard()
-                _fire(batch)
+                self._note_failure(outcome.batch)
+                _fire(outcome.batch)
             case DeliveryConfirmed():
                 _fire(outcome.batch)
             case TransactionDone():

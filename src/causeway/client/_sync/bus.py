@@ -25,7 +25,7 @@ from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
 from causeway.client.url import parse_url
-from causeway.errors import Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused
+from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused
 from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
 from causeway.topics import Naming
 from causeway.wire.headers import Headers
@@ -117,23 +117,42 @@ class Bus(BusSending, BusReading, BusLooking):
         return self
 
     def close(self) -> None:
-        """Wait a little for what is under way, then leave. What is unacknowledged then has failed."""
+        """Wait a little for what is under way, then leave. What is unacknowledged then has failed.
+
+        Raises the first failure of a send that nobody was told of, neither by its receipt nor by `flush`. With kept
+        state what is merely unacknowledged is no failure: the next life sends it again. Leaving `with` by an
+        exception raises only that.
+        """
+        error = self._leave()
+        if error is not None:
+            raise error
+
+    def _leave(self) -> CausewayError | None:
+        """Close; what to tell of sends that failed."""
         engine = self._engine
         if not self._started:
-            return
+            return None
         for feed in list(self._feeds):
             feed.finish()
         with engine.lock:
             engine.run_deferred()
             engine.wake()
+        error: CausewayError | None = None
+        unresolved = 0
         if engine.over is None:
             engine.until(lambda: engine.session.idle, self._close_timeout)
             self._end_private(END_SECONDS_MAX)
+            error = engine.take_failure()
+            unresolved = engine.session.unresolved
             with engine.lock:
                 engine.session.close()
                 engine.wake()
             engine.until(lambda: engine.session.error is not None, 1.0)
         engine.stop()
+        if engine.take_failure() is not None and error is None and not engine.session.config.keep:
+            text = f"{unresolved} messages were not acknowledged when the bus was closed; `flush` waits for them"
+            error = DeadlineExceeded(f"{text}; whether they arrived is unknown")
+        return error
 
     def __enter__(self) -> Bus:
         return self.open()
@@ -141,7 +160,9 @@ class Bus(BusSending, BusReading, BusLooking):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        failure = self._leave()
+        if failure is not None and error is None:
+            raise failure
 
     # Transactions and requests ---------------------------------------------------------------------------------
     def transaction(self, *, timeout: float | None = None) -> Transaction:

@@ -31,8 +31,8 @@ class Receipt(Ticket, frozen=True, gc=False):
             DeadlineExceeded: nobody answered in time; the message may arrive all the same.
         """
         batch = self.batch
+        host = batch.handler
         if not batch.over:
-            host = batch.handler
             host.hear(batch, self.index)
             try:
                 host.wait_for(lambda: batch.over, batch)
@@ -41,6 +41,7 @@ class Receipt(Ticket, frozen=True, gc=False):
                 raise
         error = batch.error_of(self.index)
         if error is not None:
+            host.hear(batch, self.index)
             raise error
         return self
 

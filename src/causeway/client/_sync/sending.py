@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from causeway.client._sync.base import BusBase, wait_of
 from causeway.client._sync.receipt import Receipt
 from causeway.client.arguments import check_order, check_wait, duration_of, service_of
 from causeway.client.batches import Lane
-from causeway.errors import ConfigError, DeadlineExceeded
+from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
 from causeway.names import check_mailbox
 from causeway.wire.headers import Headers
 
@@ -34,6 +36,7 @@ class BusSending(BusBase):
         confirm: bool = False,
         order: str | None = None,
         timeout: float | None = None,
+        wait: bool = True,
     ) -> Receipt:
         """Send and wait for the acknowledgement (docs/guarantees.md says what it means in each class).
 
@@ -47,10 +50,16 @@ class BusSending(BusBase):
             order: `causal` for an order with all else that is sent so, see docs/causal.md. Not with priorities, `delay`
                 or `confirm`.
             timeout: seconds until an unacknowledged send fails.
+            wait: False waits only for room in the window of unacknowledged messages. The receipt tells the rest; if you
+                leave it alone, `flush` or `close` raises the failure.
+
+        Raises:
+            Refused: a broker said no, and kept saying so until the time was over.
+            DeadlineExceeded: nobody answered in time; the message may arrive all the same.
+            ConfigError: an argument is wrong; nothing was sent.
         """
-        while self._engine.session.room() == 0:
-            self.ready(timeout)
-        receipt = self.send_nowait(
+        submit = partial(
+            self.send_nowait,
             dest,
             body,
             service=service,
@@ -63,7 +72,7 @@ class BusSending(BusBase):
             order=order,
             timeout=timeout,
         )
-        return receipt.wait()
+        return self._submitted(submit, timeout, wait=wait)
 
     def send_nowait(
         self,
@@ -80,8 +89,11 @@ class BusSending(BusBase):
         order: str | None = None,
         timeout: float | None = None,
     ) -> Receipt:
-        """Send without waiting; the receipt, or `flush`, or neither. Raises Refused when the window is full:
-        `bus.ready()` once in a while, at least every thousand messages."""
+        """Send without waiting, not even for room: raises Refused (OVERLOADED) when the window is full.
+
+        Call `ready` at least every thousand messages, or use `send` with `wait=False`, which waits for room by itself.
+        Await the receipt, or leave it alone: then `flush` or `close` raises the failure.
+        """
         key = (dest, service, reliable, priority, ttl, headers is None, confirm, timeout, delay, order)
         return self._submit(key, body, headers)
 
@@ -100,17 +112,17 @@ class BusSending(BusBase):
         confirm: bool = False,
         order: str | None = None,
         timeout: float | None = None,
+        wait: bool = True,
     ) -> Receipt:
         """Publish on a topic and wait for the acknowledgement: every subscription of that moment will get it.
 
-        Args as of `send`, and
+        Args and errors as of `send`, and
             retain: keep it as the topic's last message for whoever subscribes later; an empty body ends that.
             confirm: ask to hear when it is in the store of every subscription.
             order: `causal` reaches subscriptions and consumers that ask for this order, and no others.
         """
-        while self._engine.session.room() == 0:
-            self.ready(timeout)
-        receipt = self.publish_nowait(
+        submit = partial(
+            self.publish_nowait,
             topic,
             body,
             service=service,
@@ -124,7 +136,7 @@ class BusSending(BusBase):
             order=order,
             timeout=timeout,
         )
-        return receipt.wait()
+        return self._submitted(submit, timeout, wait=wait)
 
     def publish_nowait(
         self,
@@ -175,10 +187,26 @@ class BusSending(BusBase):
         if not engine.until(lambda: session.unresolved == 0, timeout):
             raise DeadlineExceeded(f"{session.unresolved} messages are not acknowledged after {timeout:g} s")
         engine.check()
-        with engine.lock:
-            error, engine.unheard = engine.unheard, None
+        error = engine.take_failure()
         if error is not None:
             raise error
+
+    def _submitted(self, submit: Callable[[], Receipt], timeout: float | None, *, wait: bool) -> Receipt:
+        """Submit as soon as there is room, and wait for the acknowledgement if somebody wants it."""
+        check_wait(timeout)
+        while True:
+            try:
+                receipt = submit()
+                break
+            except Refused as refusal:
+                if refusal.code != Code.OVERLOADED:
+                    raise
+            self.ready(timeout)
+        if wait:
+            receipt.wait()
+        elif receipt.index % ROOM_MIN == ROOM_MIN - 1:
+            self._engine.breathe()  # a loop that only sends must let its messages leave
+        return receipt
 
     def _submit(self, key: tuple[Any, ...], body: bytes | str, headers: Headers | None) -> Receipt:
         """Send where and how the key says."""

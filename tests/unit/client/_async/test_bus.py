@@ -129,6 +129,59 @@ async def test_full_window_refuses_and_ready_waits(broker: FakeBroker) -> None:
             await bus.ready(0.05)
         with pytest.raises(DeadlineExceeded, match="window"):
             await bus.send("orders", b"x", timeout=0.05)
+        with pytest.raises(DeadlineExceeded, match="window"):
+            await bus.send("orders", b"x", timeout=0.05, wait=False)
+        with pytest.raises(DeadlineExceeded, match="10 messages were not acknowledged"):
+            await bus.aclose()
+
+
+@pytest.mark.parametrize("call", ["send", "publish"])
+async def test_send_that_waits_for_room_alone_is_never_refused_for_want_of_it(broker: FakeBroker, call: str) -> None:
+    async with causeway.connect(broker.url, name="shop", window_messages=10) as bus:
+        for number in range(100):
+            await getattr(bus, call)("orders", str(number), wait=False)
+        await bus.send("orders", b"100")
+        await bus.flush()
+    if call == "send":
+        assert broker.stored("orders") == [str(number).encode() for number in range(101)]
+
+
+async def test_failures_that_nobody_was_told_of_are_raised_by_close(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    bus = await causeway.connect(broker.url, name="shop").open()
+    told = bus.send_nowait("orders", b"x")
+    with pytest.raises(Refused):
+        await told
+    await bus.send("orders", b"y", wait=False)
+    with pytest.raises(Refused, match="as the test wants it"):
+        await bus.aclose()
+    await bus.aclose()
+
+
+async def test_failures_that_their_receipts_told_are_not_raised_again(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    async with causeway.connect(broker.url, name="shop") as bus:
+        receipts = [bus.send_nowait("orders", b"x") for _ in range(3)]
+        await eventually(lambda: all(receipt.done for receipt in receipts))
+        for receipt in receipts:
+            with pytest.raises(Refused):
+                await receipt
+        await bus.flush()
+
+
+async def test_exception_of_the_application_is_not_hidden_by_failures(broker: FakeBroker) -> None:
+    broker.refusal = Code.BAD_FIELD
+    with pytest.raises(ZeroDivisionError):
+        async with causeway.connect(broker.url, name="shop") as bus:
+            bus.send_nowait("orders", b"x")
+            raise ZeroDivisionError
+
+
+async def test_what_kept_state_will_send_again_is_no_failure(broker: FakeBroker, tmp_path: Path) -> None:
+    broker.deaf = True
+    async with causeway.connect(broker.url, name="shop", state=tmp_path) as bus:
+        bus._close_timeout = 0.05
+        bus.send_nowait("orders", b"x")
 
 
 async def test_failures_nobody_waited_for_are_raised_by_flush(broker: FakeBroker) -> None:
