@@ -84,6 +84,7 @@ class Lane:
         "causal",
         "copy",
         "delay",
+        "echo",
         "flags",
         "headed",
         "open",
@@ -109,6 +110,8 @@ class Lane:
         """Of a topic; the stream's destination is its item, which other topics share."""
         self.causal: Causal | None = None
         """In causal order: where to in the end, and in which class; the stream's destination is our seat."""
+        self.echo: Lane | None = None
+        """Of a topic in causal order: the ordinary lane of the topic, for subscriptions and histories without order."""
         self.copy: Lane | None = None
         """Of a critical topic: where copies of its batches go, by way 1."""
         self.silent = False
@@ -180,6 +183,8 @@ class SentBatch(msgspec.Struct, eq=False):
     """Of a critical topic: the same messages by way 1; each goes its way until it is answered there."""
     original: SentBatch | None = None
     """Whose copy this is; nobody is told what becomes of it."""
+    echo: SentBatch | None = None
+    """In causal order: the same messages, published without."""
     apart: bool = False
     """Of a copy: to have it there is not enough, somebody may be served by way 0 alone."""
     waiter: Any = None
@@ -200,6 +205,19 @@ class SentBatch(msgspec.Struct, eq=False):
         copy.dies, copy.due = self.dies, self.due
         lane.stream.next_id = copy.last + 1
         return copy
+
+    def copies(self) -> list[SentBatch]:
+        """The same messages for other ways, once this batch is sealed."""
+        found: list[SentBatch] = []
+        if self.lane.copy is not None:
+            found.append(self.by_second_way(self.lane.copy))
+        if self.lane.echo is not None:
+            echo = self.echo = SentBatch(self.lane.echo, self.source, self.handler)
+            stream = echo.lane.stream
+            echo.body, echo.count, echo.size, echo.first = self.body, self.count, self.size, stream.next_id
+            stream.next_id += echo.count
+            found += [echo, *echo.copies()]
+        return found
 
     @property
     def over(self) -> bool:

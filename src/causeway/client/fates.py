@@ -86,6 +86,12 @@ class Fates:
         self.count += batch.count
         self.bytes += batch.size
 
+    def take_copy(self, batch: SentBatch) -> None:
+        """A copy for another way: it takes up room, and unless it is one and the same message it is one more send."""
+        self.take_in(batch)
+        if batch.original is None:
+            self.trace.sent(batch)
+
     def copied(self, copy: SentBatch, *, unwanted: bool) -> None:
         """Way 1 has answered for a copy: if it has all of it, that counts, unless only way 0 serves somebody."""
         original = copy.original

@@ -145,9 +145,8 @@ class Streams:
         self.causal.mark(batch)
         self._fates.trace.sent(batch)
         self._sealed.append(batch)
-        if batch.lane.copy is not None:
-            copy = batch.by_second_way(batch.lane.copy)
-            self._fates.take_in(copy)
+        for copy in batch.copies():
+            self._fates.take_copy(copy)
             self._sealed.append(copy)
 
     # Turns -----------------------------------------------------------------------------------------------------

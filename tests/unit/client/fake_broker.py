@@ -140,6 +140,8 @@ class FakeBroker:
         self.attach_refusal: Moved | None = None
         self.ended: list[str] = []
         self.refusal: Code | None = None
+        self.refused = ""
+        """Only destinations that begin so are."""
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -270,7 +272,7 @@ class FakeBroker:
         self.ttls.append((head.dest, head.ttl))
         last = head.first + head.count - 1
         identity = (head.source, head.incarnation, head.dest, head.stream, head.first, last)
-        if self.refusal is not None:
+        if self.refusal is not None and head.dest.startswith(self.refused):
             session.say(Rejected(*identity, int(self.refusal), "as the test wants it"))
             return
         if head.causal is not None:

@@ -120,7 +120,8 @@ class BusSending(BusBase):
         Args and errors as of `send`, and
             retain: keep it as the topic's last message for whoever subscribes later; an empty body ends that.
             confirm: ask to hear when it is in the store of every subscription.
-            order: `causal` reaches subscriptions and consumers that ask for this order, and no others.
+            order: `causal` reaches subscriptions and consumers that ask for this order in it, and all others, and
+                histories, without it.
         """
         submit = partial(
             self.publish_nowait,
@@ -232,7 +233,8 @@ class BusSending(BusBase):
         where, service, reliable, priority, ttl, bare, confirm, timeout, delay, order, *retain = key
         published = bool(retain)
         session = self._engine.session
-        lane = session.lanes[key] = session.lane(
+        make = partial(
+            session.lane,
             self._topic(where) if published else check_mailbox("dest", where),
             service_of(service),
             reliable=bool(reliable),
@@ -244,8 +246,12 @@ class BusSending(BusBase):
             timeout=wait_of(timeout),
             published=published,
             retain=published and bool(retain[0]),
-            causal=check_order(order),
         )
+        causal = check_order(order)
+        lane = make(causal=causal)
+        if causal and published:
+            lane.echo = make()
+        session.lanes[key] = lane
         return lane
 
     def _topic(self, text: object) -> str:

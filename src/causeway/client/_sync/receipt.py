@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from causeway.client.batches import Ticket
+from causeway.client.batches import SentBatch, Ticket
 from causeway.errors import ConfigError, DeadlineExceeded
 from causeway.types import Flag
 
@@ -30,7 +30,12 @@ class Receipt(Ticket, frozen=True, gc=False):
             Refused: a broker said no, and kept saying so until the send's time was over.
             DeadlineExceeded: nobody answered in time; the message may arrive all the same.
         """
-        batch = self.batch
+        self._wait(self.batch)
+        if self.batch.echo is not None:
+            self._wait(self.batch.echo)
+        return self
+
+    def _wait(self, batch: SentBatch) -> None:
         host = batch.handler
         if not batch.over:
             host.hear(batch, self.index)
@@ -43,7 +48,6 @@ class Receipt(Ticket, frozen=True, gc=False):
         if error is not None:
             host.hear(batch, self.index)
             raise error
-        return self
 
     def confirmed(self, timeout: float | None = None) -> bool:
         """Until the receiving application has settled the message (sent with `confirm=True`); then True.

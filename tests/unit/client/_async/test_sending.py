@@ -33,6 +33,37 @@ async def test_sends_and_publishes_are_one_stream(broker: FakeBroker) -> None:
         assert (third.body, third.topic, third.service, third.id) == (b"2", "news/a", "transactional", published.id)
 
 
+async def test_causal_publications_reach_everybody(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="ann") as ann, causeway.connect(broker.url, name="bob") as bob:
+        await bob.keep_history("news/#", seconds=60)
+        ordered, plain = bob.subscription("news/#", order="causal"), bob.subscription("news/#")
+        for subscription in (ordered, plain):
+            await subscription.ready(5)
+        await ann.publish("news/1", b"by itself", order="causal")
+        for number in range(3):
+            ann.publish_nowait("news/1", str(number), order="causal")
+        await ann.publish("news/1", b"plain")
+        await ann.flush()
+        for subscription, order, last in ((ordered, "causal", []), (plain, None, ["plain"])):
+            messages = [await subscription.get(5) for _ in range(4 + len(last))]
+            assert [message.text for message in messages] == ["by itself", "0", "1", "2", *last]
+            assert {message.order for message in messages} == {order}
+            assert len({message.id for message in messages}) == len(messages)
+        past = bob.subscription("news/#", start="earliest")
+        assert (await past.get(5)).text == "by itself"
+
+
+async def test_causal_publication_that_does_not_reach_everybody_has_failed(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="ann") as ann:
+        await ann.publish("news/1", b"first", order="causal")
+        broker.refusal, broker.refused = Code.BAD_FIELD, "causeway/topics"
+        with pytest.raises(Refused):
+            await ann.publish("news/1", b"x", order="causal")
+        ann.publish_nowait("news/1", b"y", order="causal")
+        with pytest.raises(Refused):
+            await ann.flush()
+
+
 async def test_a_consumer_with_topics_reads_both_from_one_mailbox(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop", naming="news/{kind}") as bus:
         async with bus.consumer(topics="kind=*", order="causal", auto_ack=True) as both:
