@@ -36,7 +36,6 @@ class ThreadLatch:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Until fired (True) or the time is over (False)."""
-        check_wait(seconds)
         return self._lock.acquire(timeout=-1 if seconds is None else max(0.0, seconds))
 
 
@@ -62,6 +61,7 @@ class ThreadEngine(Host):
 
     def until(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Wait until a condition on the session holds or the session is over (True), or the time is over (False)."""
+        check_wait(seconds)
         with self.lock:
             if condition() or self.over is not None:
                 return True

@@ -12,7 +12,7 @@ import pytest
 import causeway
 import causeway.sync
 from causeway.client._async.bus import Bus
-from causeway.errors import ConfigError
+from causeway.errors import ConfigError, DeadlineExceeded
 from tests.unit.client.fake_broker import FakeBroker
 
 CALLS: dict[str, Callable[[Bus, Any], Any]] = {
@@ -95,8 +95,11 @@ async def test_wrong_time_limit_of_a_consumer_or_receipt_is_refused_by_name(brok
 def test_wrong_time_limit_is_refused_without_asyncio_too(broker: FakeBroker) -> None:
     with causeway.sync.connect(broker.url, name="shop") as bus:
         for timeout in WRONG:
-            with pytest.raises(ConfigError, match="timeout"):
-                bus.consumer("orders").get(timeout)  # type: ignore[arg-type]
+            for call in (bus.consumer("orders").get, bus.consumer("orders").attached, bus.flush, bus.ready):
+                with pytest.raises(ConfigError, match="timeout"):
+                    call(timeout)  # type: ignore[arg-type]
+        with pytest.raises(DeadlineExceeded):
+            bus.consumer("orders").get(0)
 
 
 @pytest.mark.parametrize("headers", ["x", "", [("x", 1)], 5, {"~x": 1}, {7: 1}, {"x": []}])
