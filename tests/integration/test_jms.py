@@ -69,7 +69,7 @@ def test_ported_code_runs_with_the_names_it_has(cluster: LocalCluster) -> None:
     assert received.getIntProperty("JMSXDeliveryCount") == 1
     assert consumer.receiveNoWait() is None
     for timeout in ("1", 0.5, -1, True):
-        with pytest.raises(JMSException, match=r"timeout=.* milliseconds"):
+        with pytest.raises(jms.JMSException, match=r"timeout=.* milliseconds"):
             consumer.receive(timeout)
     connection.close()
     connection.close()
