@@ -4,7 +4,7 @@ CausewayError
 ├── ConfigError            a setting, argument or URL is wrong: names the field, the value and the remedy
 │   ├── SelectorError      a message selector is wrong: names the column, what was found and what was expected
 │   └── TopicError         a topic, pattern or template is wrong: names the same
-├── LocalProtocolError     we misused the protocol (a bug in this process)
+├── LocalProtocolError     the bus or a message was used wrongly: not open, closed, or settled before
 ├── RemoteProtocolError    the peer broke the protocol; its connection is closed with the code
 ├── TransportError         a connection could not be made or broke
 ├── StoreError             the disk refused: full, unwritable, used by another broker
@@ -131,7 +131,7 @@ class TopicError(ConfigError):
 
 
 class LocalProtocolError(CausewayError):
-    """This process used the protocol wrongly."""
+    """The bus or a message was used wrongly: not open, closed, or settled before."""
 
 
 class RemoteProtocolError(CausewayError):

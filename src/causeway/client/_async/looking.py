@@ -54,7 +54,10 @@ class BusLooking(BusBase):
         return found
 
     async def story(self, message_id: str, *, timeout: float = 3.0) -> list[TraceRecord]:
-        """What the brokers remember about a message, oldest first; brokers that do not answer are left out."""
+        """What the brokers remember about a message, oldest first; brokers that do not answer are left out.
+
+        Raises ConfigError for text that is no message id, and the first failure if no broker answers.
+        """
         subject = MessageId.parse(message_id)
         wait = duration_of("timeout", timeout)
         session = self._engine.session
@@ -72,7 +75,7 @@ class BusLooking(BusBase):
         return sorted(dict.fromkeys(records), key=lambda record: (record.at, record.step))
 
     async def find(self, mailbox: str, *, timeout: float | None = None) -> str:
-        """The name of the broker that serves a mailbox."""
+        """The name of the broker that serves a mailbox. Raises DeadlineExceeded when nobody answers in time."""
         wait = wait_of(timeout)
         with self._engine.lock:
             inquiry = self._engine.session.find(mailbox, timeout=wait)

@@ -40,7 +40,7 @@ class BusReading(BusReceiving):
         """The stored messages with numbers start .. stop-1, in stretches; nothing is taken.
 
         The next page is asked for before this one is shown; `timeout` is for each. With `limit` it ends after so many
-        messages. `row` is the number of the batch in which `start` lies, for who knows it: it saves the search.
+        messages. `row` is the number of the batch in which `start` lies, if you know it: it saves the search.
         """
         wait = wait_of(timeout)
         session, lock = self._engine.session, self._engine.lock
@@ -57,7 +57,10 @@ class BusReading(BusReceiving):
             page = following
 
     async def settle_below(self, mailbox: str, number: int, *, timeout: float | None = None) -> None:
-        """Everything in a mailbox with a lower number is done with, whoever has it in hand; for who has read it."""
+        """Acknowledge everything in a mailbox that has a lower number, also what consumers have in hand.
+
+        Raises Refused, or DeadlineExceeded when nobody answers in time.
+        """
         with self._engine.lock:
             inquiry = self._engine.session.settle_below(mailbox, number, timeout=wait_of(timeout))
         await self._answer(inquiry)

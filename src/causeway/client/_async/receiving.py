@@ -120,7 +120,7 @@ class BusReceiving(BusBase):
 
     async def forget_topics(self, mailbox: str | None = None, *, timeout: float | None = None) -> None:
         """No more of what is published comes into a mailbox (None: the application's own) that a consumer has given
-        topics. The mailbox stays, with all that is in it."""
+        topics. The mailbox stays, with all that is in it. Raises Refused or DeadlineExceeded."""
         engine = self._engine
         with engine.lock:
             engine.check()
@@ -234,7 +234,10 @@ class BusReceiving(BusBase):
         return self._feed(consumer, auto_ack=auto_ack, timeout=timeout)
 
     async def unsubscribe(self, name: str, *, shared: bool = False, timeout: float | None = None) -> None:
-        """End a durable subscription of this application (or a shared one), with all that nobody has read."""
+        """End a durable subscription of this application (or a shared one), with all that nobody has read.
+
+        Raises Refused (NO_MAILBOX) if there is none with this name, and DeadlineExceeded when nobody answers in time.
+        """
         if not await self._end(durable_mailbox(self.name, name, shared=shared), timeout):
             how = "shared" if shared else f"of {self.name!r}"
             raise Refused(Code.NO_MAILBOX, f"name={name!r}: there is no durable subscription {how} with this name")
@@ -244,7 +247,10 @@ class BusReceiving(BusBase):
     ) -> None:
         """From now on keep what is published on these topics for so many seconds, for `subscribe(start=...)`.
 
+            await bus.keep_history("roads/#", seconds=3600)
+
         It goes on without this application, until `forget_history`. Beyond `bytes_max` its oldest messages make room.
+        Raises Refused or DeadlineExceeded if no broker begins it.
         """
         check_wait(timeout)
         engine, session = self._engine, self._engine.session
@@ -261,7 +267,7 @@ class BusReceiving(BusBase):
             await keeper.aclose()
 
     async def forget_history(self, pattern: str, *, timeout: float | None = None) -> None:
-        """End the history of this very pattern, with all it holds."""
+        """End the history of this very pattern, with all it holds. Raises as `unsubscribe`."""
         if not await self._end(history_mailbox(self._pattern(pattern)), timeout):
             raise Refused(Code.NO_MAILBOX, f"pattern={pattern!r}: nobody keeps a history of this very pattern")
 

@@ -64,9 +64,11 @@ def connect(
         roam: move to another broker when that is clearly better; what survives failures does not depend on it.
         lake: folder of a trace lake, for the data pipeline: what this application sends, receives and acknowledges is
             written there (docs/lake.md). None: what the environment variable CAUSEWAY_LAKE says, usually nothing.
-        life: for who repeats exactly what it sent: two buses of one name and life send the same messages, in the same
-            order to each destination, and brokers take the second of each for what it is. Without, each is its own.
-        naming: templates of topics such as `roads/{road}/{kind}`, for who writes them as tags: `road=a1, kind=speed`.
+        life: a number, if you can repeat exactly what you sent: buses with the same name and life must send the same
+            messages in the same order to each destination, and brokers take each message once.
+        naming: templates of topics such as `roads/{road}/{kind}`, to write topics as tags: `road=a1, kind=speed`.
+
+    Raises ConfigError for a wrong argument; nothing is connected before `with` or `open`.
     """
     if not isinstance(name, str):
         raise ConfigError("name", name, "must be str")
