@@ -11,12 +11,14 @@ import msgspec
 import typer
 from rich.markup import escape
 
+from causeway.cli.domains import latest
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
 from causeway.local.everybody import reports_of
 from causeway.local.probe import first_answer
+from causeway.names import seat_name
 from causeway.types import SECOND, Instant
 
 
@@ -24,7 +26,7 @@ class SeatWaits(msgspec.Struct, kw_only=True):
     """What waits at one seat."""
 
     broker: str
-    """Who holds it now."""
+    """Who holds it now; empty when none of the brokers that were asked does."""
     seat: str
     """Whose it is."""
     held: list[dict[str, Any]]
@@ -34,6 +36,8 @@ class SeatWaits(msgspec.Struct, kw_only=True):
     held_bytes: int
     waiting: list[dict[str, Any]]
     """Applications whose next batch cannot be taken yet."""
+    used: bool = True
+    """Whether anything was ever sent to it, as far as the brokers that were asked know."""
 
 
 def why_held(
@@ -46,7 +50,7 @@ def why_held(
     """Show, for each seat held by a broker, which batches wait, for which missing predecessor, and since when.
 
     It asks the first broker of --url that answers, or with --all every broker. A batch waits until everything that
-    came before it in causal order is there.
+    came before it in causal order is there. Nothing waits at a seat that was never used: nobody holds it yet.
 
     A seat is a broker's place in its domains, where applications send in causal order; neighbours hold it while its
     broker is away. A predecessor is a batch that comes before another one in causal order; numbers say up to which of a
@@ -55,11 +59,12 @@ def why_held(
 
     With --json it prints {"seats": each with "broker", "seat", "held" (each
     "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
-    "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since")}; instants are nanoseconds.
+    "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since"), "used")}; "broker" is empty when nobody
+    who was asked holds the seat; instants are nanoseconds.
     """
     addresses = parse_url(resolve_url(url, data))
     reports = asyncio.run(reports_of(addresses)) if everywhere else [asyncio.run(_first(addresses))]
-    seats = waits(reports)
+    seats = waits(reports, everywhere=everywhere)
     if as_json:
         print_json({"seats": seats})
         return EXIT_OK
@@ -77,8 +82,12 @@ async def _first(addresses: Iterable[Address]) -> dict[str, Any]:
     return await first_answer(addresses, lambda probe: probe.status(whole=False))
 
 
-def waits(reports: Iterable[Mapping[str, Any]]) -> list[SeatWaits]:
-    """The seats of these brokers, by name; keys that one of another release leaves out count as nothing."""
+def waits(reports: Iterable[Mapping[str, Any]], *, everywhere: bool) -> list[SeatWaits]:
+    """The seats that these brokers hold, and those that nobody holds (of all brokers, or of these alone), by name.
+
+    Keys that a broker of another release leaves out count as nothing.
+    """
+    reports = list(reports)
     found = [
         SeatWaits(
             broker=str(report.get("broker", "?")),
@@ -91,11 +100,30 @@ def waits(reports: Iterable[Mapping[str, Any]]) -> list[SeatWaits]:
         for report in reports
         for seat in (report.get("causal") or {}).get("seats", [])
     ]
+    held = {seat.seat for seat in found}
+    # A seat is a replica group, and that begins with the first message to it: until then no broker reports it.
+    begun = {str(group.get("name")) for report in reports for group in report.get("groups", [])}
+    for seat in _on_the_map(reports) if everywhere else _own(reports):
+        if seat not in held:
+            nothing = SeatWaits(broker="", seat=seat, held=[], held_count=0, held_bytes=0, waiting=[])
+            nothing.used = not everywhere or seat_name(seat) in begun  # one broker alone cannot know
+            found.append(nothing)
     return sorted(found, key=lambda waits: (waits.seat, waits.broker))
+
+
+def _on_the_map(reports: Iterable[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(seat for domain in latest(reports).domains for seat in domain.seats))
+
+
+def _own(reports: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [str(seat) for report in reports if (seat := (report.get("causal") or {}).get("seat"))]
 
 
 def explained(seat: SeatWaits, now: Instant) -> list[str]:
     """One seat for people: a line for itself, and one for everything that waits there."""
+    if not seat.broker:
+        unknown = "no broker that was asked holds it; --all asks every broker"
+        return [f"seat {seat.seat}: {unknown if seat.used else 'nothing waits, it was never used'}"]
     holder = "" if seat.broker == seat.seat else f" (held by {seat.broker})"
     count = seat.held_count + len(seat.waiting)
     lines = [f"seat {seat.seat}{holder}: " + (f"{count} wait" if count else "nothing waits")]

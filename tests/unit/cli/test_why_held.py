@@ -41,7 +41,7 @@ REPORT: dict[str, Any] = {
 
 
 def test_each_batch_says_which_predecessor_is_missing_and_for_how_long() -> None:
-    seat, own = waits([REPORT, {"broker": "other release"}])
+    seat, own = waits([REPORT, {"broker": "other release"}], everywhere=True)
     assert explained(seat, 12 * SECOND) == [
         "seat b2 (held by b9): 6 wait",
         "  app 17 to 20 to orders, from b1 in [north]: waits for b3 up to 12 (has 9), for 2.0 s now",
@@ -54,7 +54,7 @@ def test_each_batch_says_which_predecessor_is_missing_and_for_how_long() -> None
 
 def test_batch_of_a_later_map_and_a_mark_say_so() -> None:
     strange = {**BATCH, "dest": "", "count": 1, "waits_for": [{"seat": "?", "until": 0, "have": 0}]}
-    (seat,) = waits([{"broker": "b2", "causal": {"seats": [{"seat": "b2", "held": [strange], "held_count": 1}]}}])
+    (seat,) = waits([{"broker": "b2", "causal": {"seats": [{"seat": "b2", "held": [strange], "held_count": 1}]}}], everywhere=True)
     assert (
         "app 17, a mark, from b1 in [north]: waits for a later map of domains than this broker has"
         in explained(seat, 0)[1]
@@ -88,3 +88,27 @@ def test_broker_without_a_seat_says_so(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(why_held_module, "_first", first)
     assert main(["why-held", "--url", "causeway://h:1"]) == 0
     assert "b1 holds no seat; try --all" in capsys.readouterr().out
+
+
+MAP = {"version": 3, "domains": {"main": ["b1", "b2", "b3"]}}
+USED = {"broker": "b1", "causal": {**MAP, "seat": "b1", "seats": [{"seat": "b1"}]}}
+UNUSED = {"broker": "b2", "causal": {**MAP, "seat": "b2", "seats": []}}
+
+
+def test_seat_that_was_never_used_is_named_like_the_others() -> None:
+    found = waits([USED, UNUSED, {"broker": "b3", "causal": {**MAP, "seat": "b3", "seats": []}}], everywhere=True)
+    assert [line for seat in found for line in explained(seat, 0)] == [
+        "seat b1: nothing waits",
+        "seat b2: nothing waits, it was never used",
+        "seat b3: nothing waits, it was never used",
+    ]
+
+
+def test_broker_that_is_asked_alone_names_its_own_seat_only() -> None:
+    (seat,) = waits([UNUSED], everywhere=False)
+    assert explained(seat, 0) == ["seat b2: no broker that was asked holds it; --all asks every broker"]
+
+
+def test_seat_that_was_used_and_is_held_by_nobody_who_answered_is_not_called_unused() -> None:
+    found = waits([USED, {**UNUSED, "groups": [{"name": "causeway/seats/b2"}]}], everywhere=True)
+    assert [seat.seat for seat in found if not seat.used] == ["b3"]
