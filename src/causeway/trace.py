@@ -72,6 +72,8 @@ class Step(enum.IntEnum):
     found, 0 when it is over."""
     PLACED = 26
     """The landmark has a new policy for the items of its domain; `first` is its version."""
+    BROKER_LEFT = 27
+    """A broker goes for good and gives up its seat: it has not failed."""
 
     # What a writer of the lake says of itself.
     GAP = 30

@@ -258,6 +258,12 @@ def test_cluster_in_memory_serves_and_begins_anew(shell: Shell) -> None:
     assert shell.json("browse", "inbox") == []
 
 
+def _watched(status: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """Seats, failed and flapping brokers of the one domain."""
+    [domain] = status["agents"]
+    return sorted(seat["seat"] for seat in domain["seats"]), domain["failed"], domain["flapping"]
+
+
 @pytest.mark.slow
 def test_broker_that_leaves_hands_over_and_is_not_started_again(shell: Shell) -> None:
     pids = {broker["name"]: broker["pid"] for broker in shell.up("--brokers", "4")["brokers"]}
@@ -272,11 +278,13 @@ def test_broker_that_leaves_hands_over_and_is_not_started_again(shell: Shell) ->
     assert sorted(broker["name"] for broker in status["brokers"]) == stay
     assert len(status["mailboxes"]) == 4
     assert all("broker-1" not in box["members"] for box in status["mailboxes"])
+    assert _watched(status) == (stay, [], [])
     for number in range(4):
         assert _bodies(shell.json("receive", f"box-{number}", "--count", "2", "--timeout", "10")) == ["one", "two"]
     shell.json("down")
     again = shell.up()
     assert [broker["name"] for broker in again["brokers"]] == stay, "the founder is not needed any more"
+    assert _watched(shell.json("status")[0]) == (stay, [], []), "nor is it missed after a restart"
     grown = shell.up("--brokers", "4")
     assert [broker["name"] for broker in grown["brokers"]] == [*stay, "broker-5"]
 

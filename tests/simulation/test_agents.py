@@ -165,6 +165,61 @@ def test_broker_that_returns_and_finds_its_seat_taken_is_a_spare() -> None:
     assert domain.held()[other] in {victim, *domain.names[6:]}
 
 
+def gives_up(domain: Domain, leaver: str) -> bool:
+    """Whether a broker has gone, nobody takes it for failed, and the others do without its seat."""
+    domain.cluster.reap()
+    (watching,) = [view for view in domain.views() if "failed" in view] or [{"failed": [leaver]}]
+    return not domain.broker(leaver).up and leaver not in domain.held() and leaver not in watching["failed"]
+
+
+def left_quietly(domain: Domain, leaver: str) -> None:
+    domain.within(20 * SECOND, lambda: gives_up(domain, leaver))
+    domain._pass(6 * SECOND)
+    assert gives_up(domain, leaver)
+    (watching,) = [view for view in domain.views() if "failed" in view]
+    assert (watching["failed"], watching["flapping"], watching["lost"]) == ([], [], [])
+    assert leaver not in {agent["broker"] for view in domain.views() for agent in view["agents"]}
+
+
+def test_broker_that_leaves_gives_up_its_seat_and_has_not_failed() -> None:
+    domain = Domain(5, 1)
+    domain.fill(6)
+    leaver = domain.seated_but_landmark()[1]
+    domain.cluster.leave(domain.broker(leaver))
+    left_quietly(domain, leaver)
+    assert domain.held() == {name: name for name in domain.names[:4] if name != leaver}, "no spare takes its place"
+
+
+def test_landmark_that_leaves_is_followed_by_one_that_does_not_take_it_for_failed() -> None:
+    domain = Domain(5, 0)
+    leaver = domain.landmark
+    domain.cluster.leave(domain.broker(leaver))
+    left_quietly(domain, leaver)
+    assert domain.landmark != leaver
+
+
+def test_broker_that_leaves_while_the_landmark_fails_is_released_by_the_next_one() -> None:
+    domain = Domain(6, 0)
+    leaver, landmark = domain.seated_but_landmark()[1], domain.landmark
+    domain.cluster.leave(domain.broker(leaver))
+    domain.kill(landmark)
+    domain.within(20 * SECOND, lambda: gives_up(domain, leaver))
+    (watching,) = [view for view in domain.views() if "failed" in view]
+    assert watching["failed"] == [landmark]
+
+
+def test_broker_that_left_and_comes_again_is_seated_as_a_new_one() -> None:
+    domain = Domain(4, 0)
+    leaver = domain.seated_but_landmark()[0]
+    domain.cluster.leave(domain.broker(leaver))
+    left_quietly(domain, leaver)
+    domain.broker(leaver).gone = False
+    domain.start(leaver)
+    domain.within(10 * SECOND, lambda: domain.held().get(leaver) == leaver)
+    (watching,) = [view for view in domain.views() if "failed" in view]
+    assert (watching["failed"], watching["flapping"]) == ([], [])
+
+
 def test_seat_of_a_broker_that_fails_every_second_moves_once() -> None:
     domain = Domain(8, 2)
     victim = domain.seated_but_landmark()[0]

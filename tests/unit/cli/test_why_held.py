@@ -54,7 +54,8 @@ def test_each_batch_says_which_predecessor_is_missing_and_for_how_long() -> None
 
 def test_batch_of_a_later_map_and_a_mark_say_so() -> None:
     strange = {**BATCH, "dest": "", "count": 1, "waits_for": [{"seat": "?", "until": 0, "have": 0}]}
-    (seat,) = waits([{"broker": "b2", "causal": {"seats": [{"seat": "b2", "held": [strange], "held_count": 1}]}}], everywhere=True)
+    report = {"broker": "b2", "causal": {"seats": [{"seat": "b2", "held": [strange], "held_count": 1}]}}
+    (seat,) = waits([report], everywhere=True)
     assert (
         "app 17, a mark, from b1 in [north]: waits for a later map of domains than this broker has"
         in explained(seat, 0)[1]

@@ -42,6 +42,9 @@ REPORT_AFTER: Final[Duration] = 100 * MILLISECOND
 AGENTS_WATCHED: Final = 2
 """To the next so many agents of our domain we keep a link, and they and we notice when it breaks."""
 
+FAREWELLS_MAX: Final = 8
+"""So often a broker that leaves says so; then it goes although no landmark has answered."""
+
 _ANNOUNCE, _HOLDINGS, _RATES = "announce", "holdings", "rates"
 
 
@@ -76,6 +79,8 @@ class Agent:
         """Fellows whose links we reported as broken."""
         self._kept: dict[BrokerId, None] = {}
         """To whom we keep a link."""
+        self._farewells = 0
+        """How often we said that we leave."""
 
     @property
     def is_home(self) -> bool:
@@ -95,6 +100,16 @@ class Agent:
         if self._is_listed() and self._listed() != card:
             self._deadlines.set_sooner(_ANNOUNCE, turn.now + ANNOUNCE_SOON)
 
+    def leave(self, turn: Turn, card: AgentCard) -> None:
+        """We go for good: whoever is landmark shall know, or it would take us for failed."""
+        self._card = card
+        self._deadlines.set(_ANNOUNCE, turn.now)
+
+    @property
+    def lingering(self) -> bool:
+        """Whether we are leaving and the directory still has us."""
+        return self._card.leaving and self._listed() is not None and self._farewells < FAREWELLS_MAX
+
     def _listed(self) -> AgentCard | None:
         return self.card_of(self._card.peer.id)
 
@@ -107,7 +122,8 @@ class Agent:
         self._courier.post(
             turn, agents_name(self.domain), Announce(self.domain, self._card, version, self.places.version)
         )
-        wait = ANNOUNCE_LATER if self._is_listed() else ANNOUNCE_SOON
+        self._farewells += self._card.leaving
+        wait = ANNOUNCE_LATER if self._is_listed() != self._card.leaving else ANNOUNCE_SOON
         self._deadlines.set(_ANNOUNCE, turn.now + wait + self._rng.randrange(wait // 4))
 
     # The directory ---------------------------------------------------------------------------------------------

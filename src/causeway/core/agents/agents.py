@@ -190,6 +190,17 @@ class BrokerAgents:
             agent.start(turn)
         self._lookout.start(turn)
 
+    def leave(self, turn: Turn) -> None:
+        """We go for good: our landmarks are to forget us, and our seats."""
+        self._card = msgspec.structs.replace(self._card, leaving=True)
+        for agent in self._agents.values():
+            agent.leave(turn, self._card_in(agent.domain))
+
+    @property
+    def lingering(self) -> bool:
+        """Whether we are leaving and a landmark still counts on us."""
+        return any(agent.lingering for agent in self._agents.values())
+
     def on_link(self, turn: Turn, peer: Peer, *, up: bool) -> None:
         """A link came up or broke."""
         for agent in self._agents.values():

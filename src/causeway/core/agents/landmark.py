@@ -189,6 +189,9 @@ class Landmark:
     def _on_announce(self, turn: Turn, head: Announce) -> None:
         card, roll = head.card, self.roll
         broker = card.peer.id
+        if card.leaving:
+            self._release(turn, card)
+            return
         known = roll.agents.get(broker)
         if known is None and len(roll.agents) >= AGENTS_PER_DOMAIN_MAX and not self._make_room(turn):
             return
@@ -208,6 +211,23 @@ class Landmark:
             self._tell(turn, card)
         if self.policy is not None and head.policy < self.policy[0]:
             self._tell_policy(turn, card)
+
+    def _release(self, turn: Turn, card: AgentCard) -> None:
+        """A broker goes for good, and its own seat with it; it has not failed, and nobody takes its place. The seat of
+        another one that it holds is empty."""
+        broker, roll = card.peer.id, self.roll
+        if broker not in roll.agents:
+            self._tell(turn, card)  # so that it knows
+            return
+        del roll.agents[broker]
+        self.seating.forget(broker)
+        writes = [rows.agent_gone(self._group, broker)]
+        own = roll.seats.get(card.peer.name)
+        if own is not None and own.holder == broker:
+            del roll.seats[own.seat]
+            writes.append(rows.seat_gone(self._group, own.seat))
+        self._tracer.note(turn, Step.BROKER_LEFT, card.peer.name)
+        self._write(turn, writes)
 
     def _make_room(self, turn: Turn) -> bool:
         """Forget who has been gone for longest and holds no seat."""

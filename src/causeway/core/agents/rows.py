@@ -94,6 +94,11 @@ def seat_row(group: Key, position: int, seat: SeatHolder) -> Write:
     return Put(group, _SEAT + seat.seat.encode(), position, _encode(seat))
 
 
+def seat_gone(group: Key, seat: str) -> Write:
+    """A seat that its broker gave up."""
+    return Delete(group, _SEAT + seat.encode())
+
+
 def held_row(group: Key, position: int, held: Holding) -> Write:
     """Who holds a group; nothing of one that has ended."""
     key = _HELD + held.group

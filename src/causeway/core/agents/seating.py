@@ -97,8 +97,10 @@ class AgentSeating:
         return back
 
     def takers(self, turn: Turn, roll: Roll) -> dict[str, AgentCard]:
-        """Spares for seats whose holders failed, for all of them at once."""
-        empty = [seat.seat for seat in roll.seats.values() if self.failures.has_failed(seat.holder)]
+        """Spares for seats whose holders failed, or left with the seat of another broker; for all of them at once."""
+        gone = (seat for seat in roll.seats.values() if seat.holder not in roll.agents)
+        failed = (seat for seat in roll.seats.values() if self.failures.has_failed(seat.holder))
+        empty = [seat.seat for seat in (*gone, *failed)]
         if not empty:
             return {}  # as nearly always: this is asked with every report
         spares = [card for card in self._spares(roll) if not self.failures.flaps(card.peer.id, turn.now)]

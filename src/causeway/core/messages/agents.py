@@ -27,6 +27,8 @@ class AgentCard(msgspec.Struct, frozen=True, array_like=True):
     """How well its machine meets the needs of a broker, in thousandths: the fittest spare takes an empty seat."""
     home: bool = True
     """Whether this is the first of its domains."""
+    leaving: bool = False
+    """It goes for good: it is to be forgotten, and its seat with it."""
 
 
 class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
@@ -42,7 +44,8 @@ class SeatHolder(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Announce(msgspec.Struct, frozen=True, array_like=True, tag=140):
-    """An agent to its landmark: I am here. Repeated until the directory says so, on a change, and slowly for ever."""
+    """An agent to its landmark: I am here, or I go. Repeated until the directory says so, on a change, and slowly for
+    ever."""
 
     domain: str
     card: AgentCard

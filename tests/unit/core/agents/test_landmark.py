@@ -311,6 +311,41 @@ def test_broker_that_returns_finds_its_seat_taken_and_is_a_spare() -> None:
     assert hill.held()["b3"] == "b4"
 
 
+def leaving(name: str) -> AgentCard:
+    return msgspec.structs.replace(card_of(name), leaving=True)
+
+
+def test_broker_that_leaves_is_forgotten_with_its_seat_and_told_so_when_it_says_it_again() -> None:
+    hill = domain("s1")
+    hill.announce(leaving("b3"))
+    assert "b3" not in hill.held()
+    assert "s1" not in hill.held().values(), "nobody takes its place"
+    hill.fail("b3")
+    hill.gain(epoch=6)
+    hill.look()
+    assert (hill.landmark.statistics(hill.now)["failed"], hill.landmark.statistics(hill.now)["flapping"]) == ([], [])
+    assert Step.BROKER_FAILED not in [step for step, _ in hill.steps]
+    hill.links.take()
+    hill.hears(Announce("d", leaving("b3"), 0))
+    assert hill.told() == [(id_of("b3"), hill.landmark.told.version)]
+    assert id_of("b3") not in {card.peer.id for card in hill.landmark.told.agents}
+
+
+def test_broker_that_left_and_is_back_has_a_seat_and_has_never_failed() -> None:
+    hill = domain()
+    hill.announce(leaving("b3"), card_of("b3"))
+    assert hill.held()["b3"] == "b3"
+    assert (hill.landmark.statistics(hill.now)["failed"], hill.landmark.statistics(hill.now)["flapping"]) == ([], [])
+
+
+def test_seat_of_a_failed_broker_whose_holder_leaves_goes_to_another_spare() -> None:
+    hill = domain("s1", "s2")
+    hill.fail("b3")
+    first = hill.held()["b3"]
+    hill.announce(leaving(first))
+    assert {first, hill.held()["b3"]} == {"s1", "s2"}
+
+
 def test_broker_that_flaps_gets_no_seat_until_a_minute_is_over() -> None:
     hill = domain("s1")
     for _ in range(2):
