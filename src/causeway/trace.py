@@ -118,3 +118,11 @@ class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of what is stored: how many members of the epoch have confirmed it."""
     bytes: int = 0
     """Of the bodies, 0 where they are not known."""
+
+    @property
+    def step_name(self) -> str:
+        """The name of the step, also of one that a newer broker invented."""
+        try:
+            return Step(self.step).name.lower()
+        except ValueError:
+            return f"step-{self.step}"

@@ -152,15 +152,33 @@ def test_plain_receive_prints_bodies_alone_on_standard_output(started: Shell) ->
     assert done.stdout == "one\ntwo\n"
 
 
-def test_story_tells_the_life_of_a_message(started: Shell) -> None:
-    [sent] = started.json("send", "box-story", "one", "--service", "transactional")
-    started.json("receive", "box-story", "--count", "1")
-    steps = started.json("story", sent["ids"][0])
+def test_story_follows_a_message_across_brokers_until_its_reader_has_acknowledged_it(started: Shell) -> None:
+    started.json("send", "box-story", "begin")
+    [status] = started.json("status")
+    [owner] = [box["owner"] for box in status["mailboxes"] if box["name"] == "box-story"]
+    away = next(f"causeway://{one['address']}" for one in status["brokers"] if one["name"] != owner)
+    [sent] = started.json("send", "box-story", "one", "--service", "transactional", "--url", away)
+    *steps, last = started.json("story", sent["ids"][0])
+    assert [place["state"] for place in last["now"]] == ["waiting"]
+    started.json("receive", "box-story", "--count", "2")
+    *steps, last = started.json("story", sent["ids"][0])
     names = [step["step"] for step in steps]
-    assert names[0] == "sent"
-    assert {"stored", "delivered"} <= set(names)
+    assert [name for name in names if name != "acknowledged"] == ["sent", "forwarded", "stored", "delivered", "settled"]
+    assert len({step["broker"] for step in steps}) == 2
     assert [step["at"] for step in steps] == sorted(step["at"] for step in steps)
-    assert "stored" in started.run("story", sent["ids"][0]).stdout
+    [stored] = [step for step in steps if step["step"] == "stored"]
+    assert len(stored["peers"]) == 3
+    assert [(place["mailbox"], place["state"]) for place in last["now"]] == [("box-story", "acknowledged")]
+    shown = started.run("story", sent["ids"][0]).stdout
+    assert "forwarded" in shown
+    assert shown.splitlines()[-1] == "now: causeway-cli has acknowledged it; it is no longer in box-story"
+
+
+def test_story_of_an_express_message_ends_when_it_is_acknowledged(started: Shell) -> None:
+    [sent] = started.json("send", "box-express", "one", "--service", "express")
+    started.json("receive", "box-express", "--count", "1")
+    *_steps, last = started.json("story", sent["ids"][0])
+    assert [place["state"] for place in last["now"]] == ["acknowledged"]
 
 
 def test_story_of_a_message_nobody_knows_fails(started: Shell) -> None:

@@ -71,7 +71,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     writes: list[Write]
     """One operation of span 1; empty when nothing durable changed."""
     confirm: list[Piece]
-    """Not stored: report Accepted(delivered=True). Stored (and sent with Flag.CONFIRM): report Confirmed."""
+    """All that was settled. Not stored: report Accepted(delivered=True). Stored with Flag.CONFIRM: report Confirmed."""
     dead: Sequence[Span] = ()
     """Not settled: they are dead letters, or about to be."""
     locked: Sequence[Span] = ()
@@ -85,7 +85,7 @@ class Returned(msgspec.Struct, frozen=True):
     dead: list[StoredBatch]
     """Given back too often: reserved until `settle_numbers`, when the dead-letter mailbox has them."""
     pieces: Sequence[Piece] = ()
-    """All that was given back, where the trace wants to know."""
+    """All that was given back."""
 
 
 class Expired(msgspec.Struct, frozen=True):

@@ -31,10 +31,7 @@ from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
 from causeway.core.mail.tally import Tally
 from causeway.core.mail.timers import Timers
 from causeway.store.base import Delete, Put, Row, Write
-from causeway.types import VOLATILE_FROM, Flag, Instant, Span
-
-_REPORTED_STORED = int(Flag.CONFIRM)
-_REPORTED_VOLATILE = int(Flag.CONFIRM | Flag.RELIABLE)
+from causeway.types import VOLATILE_FROM, Instant, Span
 
 
 class Contents:
@@ -46,7 +43,6 @@ class Contents:
         "_flat",
         "_group",
         "_rank",
-        "_traced",
         "_window_bytes",
         "backlog",
         "bytes",
@@ -61,8 +57,8 @@ class Contents:
         "volatile_count",
     )
 
-    def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False, traced: bool = False) -> None:
-        self._group, self._window_bytes, self._traced = group, window_bytes, traced
+    def __init__(self, group: bytes, window_bytes: int, *, flat: bool = False) -> None:
+        self._group, self._window_bytes = group, window_bytes
         self._flat = flat
         """Whether it is handed on as it comes: then priority and delay are seen to where it arrives."""
         self._rank = 0
@@ -230,7 +226,7 @@ class Contents:
         if deliveries_max:
             part.deliveries += 1
             tally.touched[part.batch.rank] = part.batch
-            tally.pieces += [piece_of(part)] if self._traced else []
+            tally.pieces.append(piece_of(part))
         part.batch.redelivered = True
         if part.state == HELD and 0 < deliveries_max <= part.deliveries:
             part.state = DEAD
@@ -295,13 +291,10 @@ class Contents:
         batch.open -= count
         if batch.stored:
             self.count -= count
-            reported = batch.info.flags & _REPORTED_STORED
         else:
             self.volatile_count -= count
-            reported = batch.info.flags & _REPORTED_VOLATILE
         tally.touched[batch.rank] = batch
-        if reported or self._traced:
-            tally.pieces.append(piece_of(part))
+        tally.pieces.append(piece_of(part))
 
     # Time ------------------------------------------------------------------------------------------------------
     def _delay(self, batch: Batch) -> None:
@@ -326,10 +319,7 @@ class Contents:
             batch.timed = False
             for part in batch.parts:
                 if part.state & (READY | DELAYED):
-                    reported = len(tally.pieces)
                     self._finish(part, tally)
-                    if len(tally.pieces) == reported:
-                        tally.pieces.append(piece_of(part))
 
     @property
     def timed(self) -> bool:

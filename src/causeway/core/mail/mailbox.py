@@ -70,7 +70,7 @@ class Mailbox:
         self.config = config
         self.is_item = is_item(name)
         """Whether it holds what is published to topics: its owner hands it on, in the order of its numbers."""
-        self._contents = Contents(key, config.window_bytes, flat=self.is_item, traced=bool(config.lake))
+        self._contents = Contents(key, config.window_bytes, flat=self.is_item)
         self._intake = Intake(key, config, self._contents)
         self._participant = Participant(key, self._contents, self._intake)
         self.audience = Consumers()
@@ -308,7 +308,7 @@ class Mailbox:
         """
         spans = disjoint(spans)
         if self._flights.all and (ended := self._flights.settle(spans)) is not None:
-            return Settlement([], [flight.piece(number) for number, flight in ended] if self.config.lake else [])
+            return Settlement([], [flight.piece(number) for number, flight in ended])
         return self._settle(spans, OPEN)
 
     def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
