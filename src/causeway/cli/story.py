@@ -12,7 +12,7 @@ from rich.table import Table
 
 from causeway.cli.options import AsJson, Data, Url, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
-from causeway.cli.whereabouts import whereabouts
+from causeway.cli.whereabouts import where_now
 from causeway.client.message import MessageId
 from causeway.client.url import parse_url
 from causeway.core.messages import StoryRequest
@@ -41,7 +41,7 @@ def story(
     """
     wanted = MessageId.parse(message)
     told = asyncio.run(_collect(wanted, parse_url(resolve_url(url, data))))
-    rows, now = timeline(told.records), whereabouts(told.records)
+    rows, now = timeline(told.records), where_now(told.records)
     if as_json:
         for row in rows:
             print_json(row)

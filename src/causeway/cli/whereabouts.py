@@ -49,7 +49,7 @@ class Whereabouts(msgspec.Struct, kw_only=True):
     """The same as a sentence."""
 
 
-def whereabouts(records: Iterable[TraceRecord]) -> list[Whereabouts]:
+def where_now(records: Iterable[TraceRecord]) -> list[Whereabouts]:
     """Each mailbox with the last word about it, in the order in which the message came there."""
     last: dict[str, TraceRecord] = {}
     readers: dict[str, str] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.cli.story import timeline
-from causeway.cli.whereabouts import whereabouts
+from causeway.cli.whereabouts import where_now
 from causeway.trace import MEMBERS_APART, Step, TraceRecord
 
 
@@ -37,13 +37,13 @@ def test_timeline_names_every_broker_that_stored_it() -> None:
 
 def test_timeline_of_nothing_is_empty() -> None:
     assert timeline([]) == []
-    assert whereabouts([]) == []
+    assert where_now([]) == []
 
 
 def test_step_of_a_newer_release_has_a_name_and_moves_nothing() -> None:
     strange = TraceRecord(2, "a", 99, "orders", 1, "billing", 2, 1, 4, mailbox="billing")
     assert strange.step_name == "step-99"
-    assert [place.state for place in whereabouts([_record(1, "a", Step.SENT), strange])] == ["on its way"]
+    assert [place.state for place in where_now([_record(1, "a", Step.SENT), strange])] == ["on its way"]
 
 
 LIFE = [
@@ -67,7 +67,7 @@ LIFE = [
     ],
 )
 def test_last_word_says_where_it_is_now(steps: int, state: str, text: str) -> None:
-    (place,) = whereabouts(LIFE[:steps])
+    (place,) = where_now(LIFE[:steps])
     assert (place.state, place.text) == (state, text)
 
 
@@ -81,12 +81,12 @@ def test_last_word_says_where_it_is_now(steps: int, state: str, text: str) -> No
     ],
 )
 def test_what_became_of_a_message_that_a_reader_had(step: Step, text: str) -> None:
-    (place,) = whereabouts([*LIFE[:5], _record(6, "b", step)])
+    (place,) = where_now([*LIFE[:5], _record(6, "b", step)])
     assert place.text == text
 
 
 def test_end_stays_the_end_though_a_slow_clock_writes_later() -> None:
-    (place,) = whereabouts([*LIFE, _record(9, "a", Step.FORWARDED, peer="b")])
+    (place,) = where_now([*LIFE, _record(9, "a", Step.FORWARDED, peer="b")])
     assert place.state == "acknowledged"
 
 
@@ -97,7 +97,7 @@ def test_each_subscription_has_a_last_word_of_its_own() -> None:
         _record(3, "c", Step.STORED, mailbox="sub/two", peer="c"),
         _record(4, "b", Step.SETTLED, mailbox="sub/one"),
     ]
-    assert {place.mailbox: place.state for place in whereabouts(published)} == {
+    assert {place.mailbox: place.state for place in where_now(published)} == {
         "billing": "waiting",
         "sub/one": "acknowledged",
         "sub/two": "waiting",
