@@ -179,6 +179,10 @@ def left_quietly(domain: Domain, leaver: str) -> None:
     (watching,) = [view for view in domain.views() if "failed" in view]
     assert (watching["failed"], watching["flapping"], watching["lost"]) == ([], [], [])
     assert leaver not in {agent["broker"] for view in domain.views() for agent in view["agents"]}
+    for broker in domain.cluster.living():
+        assert broker.machine is not None
+        causal = cast("dict[str, Any]", broker.machine.statistics()["causal"])
+        assert causal["left"] == [leaver], broker.name
 
 
 def test_broker_that_leaves_gives_up_its_seat_and_has_not_failed() -> None:

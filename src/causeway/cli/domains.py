@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -27,6 +27,8 @@ class SeatedDomain(msgspec.Struct, kw_only=True):
     """Brokers seated in it."""
     routers: list[str]
     """Those of them that sit in another domain as well."""
+    left: list[str] = []
+    """Brokers that left: others hold their seats, because what was sent in causal order goes by them."""
 
 
 class DomainMap(msgspec.Struct, kw_only=True):
@@ -35,7 +37,7 @@ class DomainMap(msgspec.Struct, kw_only=True):
     version: int
     domains: list[SeatedDomain]
     routers: dict[str, list[str]]
-    """Domains by router."""
+    """Domains by router, also of a router that left."""
     refusals: dict[str, str]
 
 
@@ -43,7 +45,8 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
     """Show the domains, the brokers seated in each, and the routers between them.
 
     Exit code 0 when every broker is seated in the domains of its configuration, else 1. With --json it prints one
-    object: "version" of the map, "domains" (each "name", "seats", "routers"), "routers" (domains by broker),
+    object: "version" of the map, "domains" (each "name", "seats", "routers", "left": brokers
+    that left, whose seats others hold for what was sent in causal order), "routers" (domains by broker),
     "refusals" (why a broker is not seated as configured).
     """
     found = latest(asyncio.run(reports_of(parse_url(resolve_url(url, data)))))
@@ -57,35 +60,43 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
             out.print(domain_table(f"domains (map {found.version})", found.domains))
             for router, names in found.routers.items():
                 out.print(f"{escape(router)} joins {escape(', '.join(names))}", soft_wrap=True)
+            for name in dict.fromkeys(name for line in found.domains for name in line.left):
+                out.print(f"{escape(name)} has left; others hold its seat for what was sent there", soft_wrap=True)
         for broker, refusal in found.refusals.items():
             out.print(f"[red]{escape(broker)} is not seated as configured[/]: {escape(refusal)}", soft_wrap=True)
     return EXIT_FAILED if found.refusals else EXIT_OK
 
 
-def seated(graph: DomainGraph) -> list[SeatedDomain]:
+def seated(graph: DomainGraph, left: Collection[str] = ()) -> list[SeatedDomain]:
     """Every domain of a graph, in its order."""
     return [
-        SeatedDomain(name=name, seats=list(members), routers=list(graph.routers(name)))
+        SeatedDomain(
+            name=name,
+            seats=[seat for seat in members if seat not in left],
+            routers=[seat for seat in graph.routers(name) if seat not in left],
+            left=[seat for seat in members if seat in left],
+        )
         for name, members in graph.domains.items()
     ]
 
 
 def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
     """Put the brokers' reports together; keys that one of another release leaves out count as nothing."""
-    version, seats = 0, dict[str, list[str]]()
+    version, seats, left = 0, dict[str, list[str]](), list[str]()
     refusals: dict[str, str] = {}
     for report in reports:
         causal = report.get("causal") or {}
         if causal.get("version", 0) > version:
             version = int(causal["version"])
             seats = {str(name): [str(seat) for seat in there] for name, there in causal.get("domains", {}).items()}
+            left = [str(seat) for seat in causal.get("left", [])]
         if causal.get("refusal"):
             refusals[str(report.get("broker", "?"))] = str(causal["refusal"])
     graph = DomainGraph(seats_of(dict(sorted(seats.items()))))
     routers = {router: list(graph.seats[router]) for router in sorted(graph.routers())}
     return DomainMap(
         version=version,
-        domains=sorted(seated(graph), key=lambda line: line.name),
+        domains=sorted(seated(graph, left), key=lambda line: line.name),
         routers=routers,
         refusals=dict(sorted(refusals.items())),
     )

@@ -112,7 +112,7 @@ def waits(reports: Iterable[Mapping[str, Any]], *, everywhere: bool) -> list[Sea
 
 
 def _on_the_map(reports: Iterable[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(seat for domain in latest(reports).domains for seat in domain.seats))
+    return list(dict.fromkeys(seat for domain in latest(reports).domains for seat in (*domain.seats, *domain.left)))
 
 
 def _own(reports: Iterable[Mapping[str, Any]]) -> list[str]:

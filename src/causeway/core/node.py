@@ -309,7 +309,7 @@ class Node:
         if self._leaving and self._overlay.active:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
-        if self._departing and self._groups.empty and not self._agents.lingering:
+        if self._departing and self._groups.empty and not (self._agents.lingering or self._causal.lingering):
             self.left = True
 
     def _share_root(self) -> None:
@@ -330,6 +330,7 @@ class Node:
         self._leaving = False
         self._departing = True
         self._agents.leave(turn)
+        self._causal.leave(turn)
         self._groups.leave(turn, heirs)
         self._overlay.leave(turn)
 

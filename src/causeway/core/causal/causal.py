@@ -136,6 +136,15 @@ class BrokerCausal:
         """We are in the ring: take the seat that our configuration says."""
         self._chart.on_joined(turn)
 
+    def leave(self, turn: Turn) -> None:
+        """We go for good: the map of domains shall say so."""
+        self._chart.leave(turn)
+
+    @property
+    def lingering(self) -> bool:
+        """Whether we are leaving and the map may not say so yet."""
+        return self._chart.lingering
+
     @property
     def refusal(self) -> str:
         """Why the domains of our configuration cannot be ours; empty when they are, or nobody has answered yet."""

@@ -45,9 +45,14 @@ ASK_AGAIN_MIN: Duration = 200 * MILLISECOND
 ASK_AGAIN_MAX: Duration = 5 * SECOND
 """How long the map's owner has to answer before it is asked again."""
 
+FAREWELLS_MAX = 4
+"""So often a broker that leaves tells the map; then it goes although nobody has answered."""
+
 What = tuple[str, ...]
 """What a timer is for: ("map",), ("name", which), ("take", domain, ...)."""
 _MAP: What = ("map",)
+_LEAVING: What = ()
+"""What a broker asks for that leaves: no domains."""
 
 
 @dataclass(slots=True)
@@ -89,6 +94,8 @@ class Chart:
         self.numbers: dict[str, int] = {}
         """Row and column of each seat in clocks."""
         self.names: dict[int, str] = {}
+        self.left: dict[str, None] = {}
+        """Seats whose brokers left for good."""
         self.refusal = ""
         """Why the domains of our configuration cannot be ours."""
         self._joined = False
@@ -170,6 +177,7 @@ class Chart:
             self.graph = DomainGraph({entry.name: entry.domains for entry in head.seats})
             self.numbers = {entry.name: entry.number for entry in head.seats}
             self.names = {entry.number: entry.name for entry in head.seats}
+            self.left = {entry.name: None for entry in head.seats if entry.left}
             for name in self._askers.names():
                 self._ask(turn, name, self._hint(name))
         if self.version:
@@ -213,7 +221,7 @@ class Chart:
 
     def _hint(self, name: str) -> str:
         """Where a client's name takes part from now on: at our own seat, else at any, the same for the same name."""
-        seats = list(self.graph.seats)
+        seats = [seat for seat in self.graph.seats if seat not in self.left] or list(self.graph.seats)
         return self.seat or (seats[int.from_bytes(key_of(name)[:8], "big") % len(seats)] if seats else "")
 
     def answered(self, turn: Turn, head: SeatTaken | Domains | Bound) -> None:
@@ -236,6 +244,19 @@ class Chart:
             if self._config.domains and not self._config.spare:
                 self._request(turn, self._config.domains).own = True
 
+    def leave(self, turn: Turn) -> None:
+        """We go for good: the map shall say so."""
+        for domains in list(self._requests):
+            self._drop_request(domains)
+        if self._config.domains or self.seat:
+            self._request(turn, _LEAVING).own = True
+
+    @property
+    def lingering(self) -> bool:
+        """Whether we are leaving and the map may not say so yet."""
+        request = self._requests.get(_LEAVING)
+        return request is not None and request.question.tries <= FAREWELLS_MAX
+
     def _request(self, turn: Turn, domains: tuple[str, ...]) -> SeatRequest:
         request = self._requests.get(domains)
         if request is None:
@@ -245,7 +266,7 @@ class Chart:
 
     def _put_request(self, turn: Turn, domains: tuple[str, ...], request: SeatRequest) -> None:
         self._deadlines.set(("take", *domains), turn.now + request.question.wait())
-        self._post(turn, TakeSeat(self._config.name, domains, self._links.me.id))
+        self._post(turn, TakeSeat(self._config.name, domains, self._links.me.id, domains == _LEAVING))
 
     def _on_taken(self, turn: Turn, head: SeatTaken) -> None:
         """We sit in these domains, and all neighbours know; or we cannot."""
@@ -256,7 +277,7 @@ class Chart:
             if head.code:
                 if domains != head.domains:
                     continue
-            elif not all(domain in head.domains for domain in domains):
+            elif bool(domains) != bool(head.domains) or not all(domain in head.domains for domain in domains):
                 continue
             self._drop_request(domains)
             if request.own:
@@ -357,4 +378,5 @@ class Chart:
             "refusal": self.refusal,
             "version": self.version,
             "domains": {domain: list(seats) for domain, seats in self.graph.domains.items()},
+            "left": list(self.left),
         }

@@ -61,7 +61,9 @@ class SeatRow(msgspec.Struct, frozen=True, array_like=True):
     known: bool
     """Whether every seat of its domains goes by that version."""
     grown: bool = False
-    """Whether it came into the last of them later than into others: it may have been held, by an older map, before."""
+    """Whether it changed after it came: it may have been held, by an older map, before."""
+    left: bool = False
+    """Whether its broker left for good."""
 
 
 @dataclass(slots=True)
@@ -123,6 +125,10 @@ class Registrar:
         self._seats = {seats[number].name: seats[number] for number in sorted(seats)}
         self._graph = DomainGraph({seat.name: seat.domains for seat in self._seats.values()})
         self._told = self._domains(self._version)
+        for name, seat in self._seats.items():
+            if seat.left and not seat.known:  # nobody asks again for who has gone
+                self._begin(name, b"")
+                self._deadlines.set(name, turn.now + TELL_AGAIN_MIN)
 
     def resume(self, turn: Turn, group: Key) -> None:
         """Still ours, in a new epoch: operations on their way stay on their way."""
@@ -153,12 +159,16 @@ class Registrar:
         return True
 
     def _take(self, turn: Turn, head: TakeSeat) -> None:
-        """Seat a broker in further domains, unless that cannot be."""
+        """Seat a broker in further domains, unless that cannot be; or write down that it left."""
         known = self._seats.get(head.name)
+        if known is None and head.leaving:
+            self._after(turn, lambda turn: self._courier.answer(turn, head.origin, SeatTaken(head.name, ())))
+            return
         had = known.domains if known is not None else ()
         wanted = tuple(domain for domain in dict.fromkeys(head.domains) if domain not in had)
-        if known is not None and not wanted:
-            self._after(turn, lambda turn: self._admit(turn, head.name, head.origin))
+        stays = known is not None and not wanted
+        if known is not None and stays and known.left == head.leaving:
+            self._after(turn, lambda turn: self._taken(turn, head))
             return
         seat = SeatRow(
             head.name,
@@ -167,9 +177,10 @@ class Registrar:
             self._version + 1,
             False,
             known is not None,
+            head.leaving,
         )
         grown = self._graph.with_seat(head.name, wanted)
-        refusal = self._refusal(seat, wanted, grown)
+        refusal = None if stays else self._refusal(seat, wanted, grown)
         if refusal is not None:
             code, detail = refusal
             refused = SeatTaken(head.name, head.domains, -1, code, detail[:DETAIL_CHARS_MAX])
@@ -183,9 +194,15 @@ class Registrar:
         def then(turn: Turn) -> None:
             self._told = told
             self._admissions.pop(head.name, None)
-            self._admit(turn, head.name, head.origin)
+            self._taken(turn, head)
 
         self._append(turn, [self._row(seat), version], then)
+
+    def _taken(self, turn: Turn, head: TakeSeat) -> None:
+        """It is on all copies: the neighbours are told. Who leaves does not wait for them."""
+        self._admit(turn, head.name, b"" if head.leaving else head.origin)
+        if head.leaving:
+            self._courier.answer(turn, head.origin, SeatTaken(head.name, ()))
 
     def _refusal(self, seat: SeatRow, wanted: tuple[str, ...], grown: DomainGraph) -> tuple[Code, str] | None:
         """Why a seat cannot come into these domains."""
@@ -246,11 +263,15 @@ class Registrar:
         if admission is not None:
             admission.origin = origin or admission.origin
             return
+        self._begin(name, origin)
+        self._tell(turn, name)
+
+    def _begin(self, name: str, origin: bytes) -> None:
+        seat = self._seats[name]
         concerned = (other for domain in seat.domains for other in self._graph.domains[domain])
         # A seat that came later came with a map that has this one, unless it goes by an older one in other domains.
         waiting = {other: None for other in concerned if self._knows_less(self._seats[other], seat)}
         self._admissions[name] = SeatAdmission(seat.version, waiting, origin)
-        self._tell(turn, name)
 
     @staticmethod
     def _knows_less(other: SeatRow, seat: SeatRow) -> bool:
@@ -310,7 +331,9 @@ class Registrar:
         return Put(MAP, _SEAT + seat.name.encode(), self._groups.position(MAP), _encode(seat))
 
     def _domains(self, version: int) -> Domains:
-        return Domains(version, tuple(SeatEntry(seat.name, seat.number, seat.domains) for seat in self._seats.values()))
+        return Domains(
+            version, tuple(SeatEntry(seat.name, seat.number, seat.domains, seat.left) for seat in self._seats.values())
+        )
 
     # Time ------------------------------------------------------------------------------------------------------
     def next_deadline(self) -> Instant | None:

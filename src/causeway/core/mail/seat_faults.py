@@ -81,7 +81,7 @@ def _domains_fault(domains: Sequence[str], field: str = "domains", *, least: int
 
 def _take_seat(head: TakeSeat) -> str | None:
     check_seat("name", head.name)
-    return _domains_fault(head.domains)
+    return _domains_fault(head.domains, least=0 if head.leaving else 1)
 
 
 def _seat_taken(head: SeatTaken) -> str | None:

@@ -40,22 +40,27 @@ class SeatEntry(msgspec.Struct, frozen=True, array_like=True):
     number: int
     """Its row and column in clocks; never used again."""
     domains: tuple[str, ...]
+    left: bool = False
+    """Its broker left for good. Others hold it, because what was sent in causal order goes by it; nobody new takes part
+    there."""
 
 
 class TakeSeat(msgspec.Struct, frozen=True, array_like=True, tag=120):
-    """A broker to the map: seat me in these domains, in addition to those I have."""
+    """A broker to the map: seat me in these domains, in addition to those I have; or I leave for good."""
 
     name: str
     domains: tuple[str, ...]
+    """None when it leaves."""
     origin: bytes
+    leaving: bool = False
 
 
 class SeatTaken(msgspec.Struct, frozen=True, array_like=True, tag=121):
-    """Every seat of those domains knows it; or it cannot be, and nothing has changed."""
+    """Every seat of those domains knows it; or it cannot be, and nothing has changed. Or it leaves, on the map."""
 
     name: str
     domains: tuple[str, ...]
-    """All domains it is seated in; of a refusal, those that were asked for."""
+    """All domains it is seated in; of a refusal, those that were asked for; none of who leaves."""
     number: int = -1
     code: int = 0
     detail: str = ""

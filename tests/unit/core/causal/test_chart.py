@@ -164,6 +164,7 @@ def test_map_is_learnt_and_older_ones_change_nothing() -> None:
         "refusal": "",
         "version": 2,
         "domains": {"north": ["b2", "b1"], "south": ["b1"]},
+        "left": [],
     }
 
 
@@ -419,3 +420,39 @@ def test_joins_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     desk.join_domain("two", token=3)
     codes = [(head.token, head.code) for _, head in desk.heard() if isinstance(head, DomainJoined)]
     assert codes == [(2, Code.OVERLOADED), (3, Code.OVERLOADED)]
+
+
+# Leaving ---------------------------------------------------------------------------------------------------------
+def test_broker_that_leaves_tells_the_map_until_it_is_answered_or_has_said_it_often_enough() -> None:
+    for answered in (True, False):
+        desk = Desk("north")
+        turn = Turn(desk.now)
+        desk.chart.leave(turn)
+        desk.end(turn)
+        assert desk.asked() == [TakeSeat("b1", (), ME.id, leaving=True)]
+        assert desk.chart.lingering
+        if answered:
+            desk.chart.answered(Turn(desk.now), SeatTaken("b1", ("north",), 1))
+            assert desk.chart.lingering, "that was for another question"
+            desk.chart.answered(Turn(desk.now), SeatTaken("b1", ()))
+        else:
+            while (due := desk.chart.next_deadline()) is not None and desk.chart.lingering:
+                desk.chart.on_deadline(Turn(due))
+        assert not desk.chart.lingering
+
+
+def test_broker_without_domains_has_nothing_to_tell_when_it_leaves() -> None:
+    desk = Desk()
+    desk.chart.leave(Turn(desk.now))
+    assert not desk.chart.lingering
+
+
+def test_nobody_new_is_sent_to_the_seat_of_a_broker_that_left() -> None:
+    desk = Desk()
+    seats = (SeatEntry("b2", 0, ("north",), left=True), SeatEntry("b3", 1, ("north",)))
+    desk.chart.learn(Turn(desk.now), Domains(3, seats))
+    for token in range(8):
+        turn = Turn(desk.now)
+        desk.chart.on_ask_seat(turn, CONN, AskSeat(token, f"app-{token}"))
+        desk.end(turn)
+    assert {head.seat for head in desk.asked() if isinstance(head, Bind)} == {"b3"}

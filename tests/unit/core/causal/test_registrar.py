@@ -445,3 +445,46 @@ def test_damaged_rows_of_a_map_are_passed_over() -> None:
     office.take("b2", "south")
     assert office.taken() == [("b2", ("south",), 1, 0)]
     assert DomainGraph(shown(office)).domains == {"north": ("b1",), "south": ("b2",)}
+
+
+# Leaving ---------------------------------------------------------------------------------------------------------
+def left(office: Office) -> list[str]:
+    """Seats of which the map, as it is answered, says that their brokers left."""
+    office.hears(AskDomains(0, key_of("asker")))
+    *_, told = office.said(Domains)
+    assert isinstance(told, Domains)
+    return [seat.name for seat in told.seats if seat.left]
+
+
+def test_seat_of_a_broker_that_leaves_stays_on_the_map_as_one_that_left() -> None:
+    office = Office()
+    for name in ("b1", "b2", "b3"):
+        office.take(name, "d")
+        office.hold("b1", "b2", "b3")
+    office.courier.answers.clear()
+    office.told()
+    office.hears(TakeSeat("b2", (), key_of("b2"), leaving=True))
+    assert office.taken() == [("b2", (), -1, 0)], "it does not wait for its neighbours"
+    assert {seat for seat, _ in office.told()} == {seat_name(name) for name in ("b1", "b2", "b3")}
+    assert left(office) == ["b2"]
+    office.gain()
+    assert left(office) == ["b2"], "also for the next owner of the map"
+    office.wait(office.now + TELL_AGAIN_MIN)
+    assert {seat for seat, _ in office.told()} == {seat_name(name) for name in ("b1", "b2", "b3")}, "which tells them"
+
+
+def test_broker_that_left_and_takes_its_seat_again_has_not_left() -> None:
+    office = Office()
+    office.take("b1", "d")
+    office.hears(TakeSeat("b1", (), key_of("b1"), leaving=True))
+    office.take("b1", "d")
+    office.hold("b1")
+    assert office.taken()[-1] == ("b1", ("d",), 0, 0)
+    assert left(office) == []
+
+
+def test_broker_without_a_seat_that_leaves_is_answered_and_changes_nothing() -> None:
+    office = Office()
+    office.hears(TakeSeat("b9", (), key_of("b9"), leaving=True))
+    assert office.taken() == [("b9", (), -1, 0)]
+    assert left(office) == []
