@@ -7,7 +7,8 @@ CausewayError
 ├── LocalProtocolError     the bus or a message was used wrongly: not open, closed, or settled before
 ├── RemoteProtocolError    the peer broke the protocol; its connection is closed with the code
 ├── TransportError         a connection could not be made or broke
-├── StoreError             the disk refused: full, unwritable, used by another broker
+├── StoreError             the disk refused: full, unwritable
+│   ├── StoreBusy          another program uses the directory now
 │   └── StoreCorrupt       the database is malformed; opening it again sets it aside and begins a new one
 ├── PipelineError          a job of the pipeline could not do its work: says what stopped it and the remedy
 │   ├── LakeError          a lake has nothing to read, or something that cannot be read: names the place
@@ -102,10 +103,10 @@ class ConfigError(CausewayError):
 
     def __init__(self, field: str, value: object, remedy: str) -> None:
         self.field, self.value, self.remedy = field, value, remedy
-        shown = repr(value)
-        if len(shown) > 80:
-            shown = f"{shown[:36]}...{shown[-40:]}"  # the end of a path tells most
-        super().__init__(f"{field}={shown}: {remedy}")
+        shown = "" if value is None else f"={value!r}"  # what was not given has no value to show
+        if len(shown) > 81:
+            shown = f"{shown[:37]}...{shown[-40:]}"  # the end of a path tells most
+        super().__init__(f"{field}{shown}: {remedy}")
 
 
 class SelectorError(ConfigError):
@@ -150,6 +151,12 @@ class TransportError(CausewayError):
 
 class StoreError(CausewayError):
     """Stable storage failed."""
+
+
+class StoreBusy(StoreError):
+    """Another program uses the directory; it is free when that one ends."""
+
+    retriable = True
 
 
 class StoreCorrupt(StoreError):

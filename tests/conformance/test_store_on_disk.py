@@ -79,7 +79,7 @@ def test_killed_in_the_middle_of_commits_store_has_all_that_was_confirmed_and_no
 # Directories ------------------------------------------------------------------------------------------------------
 def test_second_store_on_the_same_directory_is_refused(data: Path, stores: list[DiskStore]) -> None:
     open_store(data, stores)
-    with pytest.raises(StoreError, match=rf"data directory {data} is used by another broker \(pid {os.getpid()}\)"):
+    with pytest.raises(StoreError, match=rf"directory {data} is in use by another program \(pid {os.getpid()}\)"):
         DiskStore(data).open()
 
 

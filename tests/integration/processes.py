@@ -56,7 +56,7 @@ async def running_cluster(
     runfile.prepare_data_dir(data)
     seating = Seating(seats=seats)
     wished: dict[str, Any] = {"durability": durability, "settings": settings, "seating": seating, "spares": spares}
-    run = plan(runfile.load(data), brokers=brokers, **wished)
+    run = plan(runfile.load(data), brokers=brokers, port=0, **wished)
     cluster = ProcessCluster(data, run)
     try:
         await cluster.start()

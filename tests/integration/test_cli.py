@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -360,16 +361,44 @@ def test_down_does_not_touch_a_process_that_only_has_the_number(shell: Shell) ->
         stranger.wait()
 
 
-def test_busy_port_ends_up_with_the_reason_and_leaves_nothing_running(started: Shell, shell: Shell) -> None:
-    busy = started.json("status")[0]["brokers"][0]["address"].rpartition(":")[2]
-    done = shell.run("up", "--brokers", "1", "--data", str(shell.data), "--port", busy, "--detach", "--json")
-    assert done.returncode == 2
-    [answer] = json_lines(done.stdout)
-    assert answer["error"]["field"].endswith("port")
+def test_busy_port_ends_the_first_up_with_the_reason_and_leaves_nothing(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        asked = ["up", "--brokers", "1", "--data", str(shell.data), "--detach"]
+        [answer] = shell.json(*asked, "--port", str(port), code=2)
+    assert (answer["error"]["field"], answer["error"]["value"]) == ("port", port)
+    assert "in use by another program" in answer["error"]["message"]
     assert "another port" in answer["error"]["remedy"]
-    run = runfile.load(shell.data)
-    assert run is not None
-    assert not any(entry.running for entry in run.brokers)
+    assert not shell.data.exists()
+
+
+def test_broker_that_cannot_start_ends_the_first_up_which_leaves_only_its_log(shell: Shell) -> None:
+    (shell.data / "broker-1").mkdir(parents=True)
+    (shell.data / "broker-1" / "store.db").mkdir()
+    done = shell.run("up", "--brokers", "1", "--data", str(shell.data), "--port", "0", "--detach")
+    assert done.returncode != 0
+    assert "broker-1" in done.stderr
+    assert sorted(path.name for path in shell.data.iterdir()) == ["broker-1", "logs"]
+    assert list((shell.data / "broker-1").iterdir()), "what was there before is not ours to remove"
+
+
+def test_up_with_another_port_than_the_cluster_has_is_refused(started: Shell) -> None:
+    [answer] = started.json("up", "--data", str(started.data), "--port", "1", "--detach", code=2)
+    assert answer["error"]["field"] == "port"
+    assert "leave --port out" in answer["error"]["remedy"]
+
+
+def test_cluster_that_grows_goes_on_after_its_own_ports(shell: Shell) -> None:
+    before = shell.up("--brokers", "1")["brokers"][0]["port"]
+    [answer] = shell.json("up", "--data", str(shell.data), "--brokers", "2", "--detach")
+    assert [broker["port"] for broker in answer["brokers"]] == [before, before + 1]
+
+
+def test_command_that_finds_another_one_at_work_may_be_tried_again(started: Shell) -> None:
+    with runfile.lock(started.data):
+        [answer] = started.json("up", "--data", str(started.data), "--detach", code=1)
+    assert answer["error"]["retriable"] is True
+    assert "another causeway command" in answer["error"]["message"]
 
 
 def test_settings_hold_at_the_brokers_and_over_restarts(shell: Shell) -> None:

@@ -62,7 +62,10 @@ def up(
     seats: Annotated[
         Path | None, typer.Option(help="A file with every broker's domains by name, as 'plan domains --out' writes it.")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port of the first broker, the others follow; 0: any.")] = PORT_DEFAULT,
+    port: Annotated[
+        int | None,
+        typer.Option(help=f"Port of a new cluster's first broker; the others follow. Default {PORT_DEFAULT}; 0: any."),
+    ] = None,
     lake: Annotated[
         Path | None, typer.Option(help="Folder in which all brokers write a trace lake; as --set lake=DIR.")
     ] = None,
@@ -95,7 +98,7 @@ def up(
             spares=spares,
             durability=durability,
             copies=copies,
-            port=port,
+            port=PORT_DEFAULT if port is None and found is None else port,
             settings=changes,
             seating=seating,
         )
@@ -108,10 +111,11 @@ async def _up(data: Path, planned: Callable[[RunFile | None], RunFile], *, detac
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    with runfile.lock(data):
+    with runfile.lock(data), runfile.beginning(data):
         cluster = ProcessCluster(data, planned(runfile.load(data)))
         if len(cluster.running()) == len(cluster.names):
             raise ConfigError("data", str(data), "its cluster is already up; see 'causeway status', 'causeway down'")
+        cluster.check_ports()
         earlier = {entry.name for entry in cluster.running()}
         starting = asyncio.create_task(_start(cluster, as_json=as_json))
         stopping = asyncio.create_task(stop.wait())

@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from causeway.drivers.aio.exits import Exit
+from causeway.drivers.aio.listener import bind
 from causeway.errors import CausewayError, ConfigError, DeadlineExceeded, TransportError
 from causeway.limits import LEAVE_SECONDS_MAX
 from causeway.local import runfile
@@ -83,6 +84,12 @@ class ProcessCluster:
         return self.data / "logs" / f"{name}.log"
 
     # Starting ------------------------------------------------------------------------------------------------------
+    def check_ports(self) -> None:
+        """Before anything is written or started: can every broker that does not run have its port?"""
+        for entry in self.run.brokers:
+            if entry.port and not entry.running:
+                bind(entry.host, entry.port, allow_network=False).close()
+
     async def start(self, seconds_max: float = START_SECONDS_MAX) -> None:
         """Start every broker that is not running, and wait until each has bound its port."""
         missing = [entry for entry in self.run.brokers if not entry.running]
@@ -104,7 +111,8 @@ class ProcessCluster:
     ) -> None:
         """Wait until every broker has joined (but those that were killed) and any one of them may die again.
 
-        `seen` gets the status of each, by name, whenever they were asked.
+        One that ends meanwhile is named at once, whoever started it. `seen` gets the status of each, by name, whenever
+        they were asked.
         """
         deadline = time.monotonic() + seconds_max
         expected = [entry for entry in self.run.brokers if entry.process is not None]
@@ -196,8 +204,7 @@ class ProcessCluster:
 
     def _raise_if_exited(self, entries: Iterable[BrokerEntry]) -> None:
         for entry in entries:
-            child = self._children.get(entry.name)
-            if child is None or child.poll() is None:
+            if not self._gone(entry):
                 continue
             error = self._first_line(entry.name).get("error", {})
             if "field" in error:
@@ -205,8 +212,10 @@ class ProcessCluster:
             refused = self._refusal(entry.name)
             if refused:
                 raise ConfigError(f"{entry.name}: domain", ", ".join(entry.domains), refused)
-            ending = f"ended with {_ending(child.returncode)}; {self._last_words(entry.name)}"
-            raise TransportError(f"{entry.name}: {error.get('message') or ending}")
+            child = self._children.get(entry.name)
+            ending = f" with {_ending(child.returncode)}" if child is not None else ""
+            remedy = f"mend what its log says, then start it again; {self._last_words(entry.name)}"
+            raise TransportError(f"{entry.name}: {error.get('message') or f'ended{ending}; {remedy}'}")
 
     def _first_line(self, name: str) -> dict[str, Any]:
         try:

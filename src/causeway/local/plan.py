@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -33,14 +33,16 @@ def plan(
     spares: int | None = None,
     durability: str | None = None,
     copies: int | None = None,
-    port: int = 0,
+    port: int | None = None,
     prefix: str = "broker-",
     settings: Mapping[str, str] | None = None,
     seating: Seating | None = None,
 ) -> RunFile:
     """What to run in a data directory: the cluster found there (grown when asked to), or a new one.
 
-    `spares` come on top of `brokers`, and stand by in every domain there is.
+    `spares` come on top of `brokers`, and stand by in every domain there is. `port` is that of the first broker, the
+    others follow; 0 lets the system choose for those that are new, and None does so for a new cluster. A cluster that
+    grows goes on after its own ports.
     """
     wished = (seating or Seating()).check()
     _check_brokers(brokers)
@@ -59,8 +61,9 @@ def plan(
     changed = {**run.settings, **(settings or {})}
     run.settings = {name: value for name, value in changed.items() if value}
     common_config(run).check()
-    _add_brokers(run, count, port, prefix, wished)
-    _add_spares(run, len(run.spares) if spares is None else spares, port, prefix)
+    _add_brokers(run, count, prefix, wished)
+    _add_spares(run, len(run.spares) if spares is None else spares, prefix)
+    _give_ports(run, port)
     return run
 
 
@@ -83,24 +86,20 @@ def _wanted(found: RunFile | None, brokers: int | None, wished: Seating) -> int 
     return count
 
 
-def _add_brokers(run: RunFile, count: int, port: int, prefix: str, wished: Seating) -> None:
+def _add_brokers(run: RunFile, count: int, prefix: str, wished: Seating) -> None:
     """Let the cluster have so many, and everybody a seat."""
     there = {entry.name for entry in run.seated}
     if wished.seats is not None:
         new = [name for name in wished.seats if name not in there]
-        used = len(run.brokers) + len(run.left)
-        offsets = list(range(used, used + len(new)))
     else:
-        numbers = _unused(run, count - len(there), prefix)
-        new = [f"{prefix}{number}" for number in numbers]
-        offsets = [number - 1 for number in numbers]
+        new = [f"{prefix}{number}" for number in _unused(run, count - len(there), prefix)]
     places = seated({entry.name: tuple(entry.domains) for entry in run.seated}, new, wished)
-    _append(run, new, _ports(port, offsets, count), spare=False)
+    run.brokers += [BrokerEntry(name) for name in new]
     for entry in run.seated:
         entry.domains = list(places[entry.name])
 
 
-def _add_spares(run: RunFile, count: int, port: int, prefix: str) -> None:
+def _add_spares(run: RunFile, count: int, prefix: str) -> None:
     """So many more that stand by in all domains, those too that came later."""
     domains = list(dict.fromkeys(domain for entry in run.seated for domain in entry.domains))
     if count and not domains:
@@ -110,24 +109,25 @@ def _add_spares(run: RunFile, count: int, port: int, prefix: str) -> None:
         raise ConfigError("spares", count, f"{remedy}, and start single ones with 'causeway broker --spare'")
     _check_brokers(len(run.seated) + count)
     numbers = _unused(run, count - len(run.spares), prefix)
-    used = len(run.brokers) + len(run.left)  # not by their numbers: brokers with seats by name have none
-    ports = _ports(port, range(used, used + len(numbers)), len(run.brokers))
-    _append(run, [f"{prefix}{number}" for number in numbers], ports, spare=True)
+    run.brokers += [BrokerEntry(f"{prefix}{number}", spare=True) for number in numbers]
     for entry in run.spares:
         entry.domains = list(domains)
 
 
-def _append(run: RunFile, names: Sequence[str], ports: Sequence[int], *, spare: bool) -> None:
-    for name, port in zip(names, ports, strict=True):
-        run.brokers.append(BrokerEntry(name, port=port, spare=spare))
-
-
-def _ports(port: int, offsets: Sequence[int], count: int) -> list[int]:
-    """The ports of new brokers, counted from that of the first; 0 for any."""
-    room = max([count, *(offset + 1 for offset in offsets)])
-    if port and not 1 <= port <= 65536 - room:
-        raise ConfigError("port", port, f"must leave room for {room} ports up to 65535 (0 lets the system choose)")
-    return [port + offset if port else 0 for offset in offsets]
+def _give_ports(run: RunFile, port: int | None) -> None:
+    """Who has run keeps its port. The others go on after those, or from `port`; 0: the system gives them theirs."""
+    if port is not None and not 0 <= port <= 65535:
+        raise ConfigError("port", port, "must lie in 0..65535 (0 lets the system choose)")
+    kept = [entry.port for entry in run.brokers if entry.port and (port is None or entry.ran or run.formed)]
+    if kept and port and port != min(kept):
+        remedy = f"the cluster there has the ports {min(kept)}..{max(kept)}; leave --port out, or give another --data"
+        raise ConfigError("port", port, remedy)
+    new = [entry for entry in run.brokers if entry.port not in kept]
+    first = max(kept) + 1 if kept and port != 0 else port or 0
+    if first + len(new) > 65536:
+        raise ConfigError("port", first, f"must leave room for {len(new)} ports up to 65535 (0 lets the system choose)")
+    for place, entry in enumerate(new):
+        entry.port = first + place if first else 0
 
 
 def names_of(found: RunFile | None, brokers: int, prefix: str) -> list[str]:

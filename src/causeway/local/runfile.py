@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from causeway.client.url import format_url
-from causeway.errors import ConfigError, StoreError
+from causeway.errors import ConfigError, StoreBusy, StoreError
 from causeway.local.pids import ProcessId, is_running
 
 RUN_FILE_VERSION = 1
@@ -163,13 +164,39 @@ def find(data: Path | None, environ: Mapping[str, str] = os.environ) -> tuple[Pa
 @contextlib.contextmanager
 def lock(data: Path) -> Iterator[None]:
     """Two commands never start or stop the same cluster at once."""
-    with (data / "lock").open("w") as file:
+    path = data / "lock"
+    with path.open("w") as file:
         try:
             flock(file, LOCK_EX | LOCK_NB)
-        except BlockingIOError as error:
-            remedy = "another causeway command is starting or stopping it; wait for that one"
-            raise ConfigError("data", str(data), remedy) from error
+            theirs = not os.path.samestat(os.fstat(file.fileno()), path.stat())  # see `beginning`
+        except (BlockingIOError, FileNotFoundError):
+            theirs = True
+        if theirs:
+            raise StoreBusy(f"another causeway command starts or stops the cluster in {data}; wait until it is done")
         yield
+
+
+@contextlib.contextmanager
+def beginning(data: Path) -> Iterator[None]:
+    """Who fails to begin a cluster leaves the directory as it was, but for brokers' logs. Within `lock`.
+
+    A broker that has bound its port may have acknowledged something: then everything stays, to be resumed.
+    """
+    before = {path.name for path in data.iterdir()}
+    try:
+        yield
+    except BaseException:
+        run = load(data)
+        if _FILE_NAME in before or (run is not None and any(entry.ran for entry in run.brokers)):
+            raise
+        for entry in run.brokers if run is not None else ():
+            if entry.name not in before:
+                shutil.rmtree(data / entry.name, ignore_errors=True)
+        for name in (_FILE_NAME, "lock"):
+            (data / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            data.rmdir()  # unless there is something else in it
+        raise
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""One broker per data directory: a lock file held for the life of the process, released by the system at its death."""
+"""One program per data directory: a lock file held for the life of the process, released by the system at its death."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import fcntl
 import os
 from pathlib import Path
 
-from causeway.errors import StoreError
+from causeway.errors import StoreBusy
 
 
 class DirectoryLock:
-    """Holds `directory/lock`. Raises StoreError when another process (or another store of this one) holds it."""
+    """Holds `directory/lock`. Raises StoreBusy when another process (or another store of this one) holds it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -26,9 +26,9 @@ class DirectoryLock:
         except BlockingIOError as error:
             holder = os.pread(file, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(file)
-            raise StoreError(
-                f"data directory {self._directory} is used by another broker (pid {holder}); "
-                "stop that broker, or give this one a directory of its own"
+            raise StoreBusy(
+                f"directory {self._directory} is in use by another program (pid {holder}); "
+                "stop that one, or give this one a directory of its own"
             ) from error
         except BaseException:
             os.close(file)

@@ -97,6 +97,7 @@ class LocalCluster:
             spares=spares,
             durability=durability,
             copies=copies,
+            port=0,
             prefix=_PREFIX,
             settings=None if lake is None else {"lake": str(Path(lake).absolute())},
             seating=_seating(found, brokers, domains),

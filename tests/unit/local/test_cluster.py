@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from causeway.errors import ConfigError, DeadlineExceeded
+from causeway.errors import ConfigError, DeadlineExceeded, TransportError
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.pids import identify
@@ -72,3 +73,22 @@ async def test_broker_that_left_by_another_command_is_not_written_down_again(tmp
     assert run is not None
     assert ([entry.name for entry in run.brokers], run.left) == (["a"], ["b"])
     assert cluster.names == ["a"]
+
+
+async def test_broker_that_ends_while_the_cluster_starts_is_named_at_once_whoever_started_it(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        process = identify(stranger.pid)
+    cluster = ProcessCluster(tmp_path, RunFile([BrokerEntry("a", port=1, process=process)]))
+    cluster.log("a").parent.mkdir()
+    cluster.log("a").write_text("first\nthe disk is on fire\n")
+    with pytest.raises(TransportError, match=r"a: ended; mend what its log says.*a\.log.*the disk is on fire"):
+        await cluster.wait_active(0.5)
+
+
+def test_port_in_use_is_found_before_anything_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        run = RunFile([BrokerEntry("a", port=busy.getsockname()[1]), BrokerEntry("b")])
+        with pytest.raises(ConfigError, match=r"port=\d+: is in use by another program"):
+            ProcessCluster(tmp_path, run).check_ports()
+    ProcessCluster(tmp_path, run).check_ports()
+    assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,7 @@ def test_ports_follow_the_first() -> None:
 
 def test_cluster_found_is_resumed_on_its_ports() -> None:
     found = RunFile([BrokerEntry("x", port=9), BrokerEntry("y", port=5)], copies=2, formed=True)
-    run = plan(found, port=7400)
+    run = plan(found)
     assert [(entry.name, entry.port) for entry in run.brokers] == [("x", 9), ("y", 5)]
     assert (run.copies, run.formed) == (2, True)
 
@@ -38,8 +38,30 @@ def test_cluster_found_grows_when_asked() -> None:
     assert [(entry.name, entry.port) for entry in run.brokers] == [("broker-1", 7400), ("broker-2", 7401)]
 
 
+@pytest.mark.parametrize(("port", "given"), [(None, [21000, 21001, 21002, 21003]), (0, [21000, 21001, 0, 0])])
+def test_new_brokers_and_spares_go_on_after_the_ports_of_their_cluster(port: int | None, given: list[int]) -> None:
+    found = plan(None, brokers=2, port=21000)
+    found.formed = True
+    assert [entry.port for entry in plan(found, brokers=3, spares=1, port=port).brokers] == given
+
+
+def test_port_that_contradicts_the_cluster_is_refused_with_its_own_ports() -> None:
+    found = plan(None, port=21000)
+    found.brokers[0].ran = True
+    assert [entry.port for entry in plan(found, port=21000).brokers] == [21000, 21001, 21002]
+    with pytest.raises(ConfigError, match=r"port=7500: .*21000\.\.21000; leave --port out"):
+        plan(found, port=7500)
+
+
+def test_port_is_honoured_while_no_broker_of_the_cluster_ever_ran() -> None:
+    found = plan(None, port=21000)
+    assert [entry.port for entry in plan(found).brokers] == [21000, 21001, 21002], "not asked for another one"
+    assert [entry.port for entry in plan(found, port=7500).brokers] == [7500, 7501, 7502]
+
+
 def test_name_of_a_broker_that_left_is_not_used_again() -> None:
-    found = RunFile([BrokerEntry("broker-1", port=7400), BrokerEntry("broker-3", port=7402)], left=["broker-2"])
+    brokers = [BrokerEntry("broker-1", port=7400), BrokerEntry("broker-3", port=7402)]
+    found = RunFile(brokers, left=["broker-2"], formed=True)
     assert [entry.name for entry in plan(found).brokers] == ["broker-1", "broker-3"]
     run = plan(found, brokers=3, port=7400)
     assert [(entry.name, entry.port) for entry in run.brokers][2:] == [("broker-4", 7403)]
@@ -104,7 +126,7 @@ def test_memory_of_which_no_process_is_left_is_founded_anew_by_whoever_is_first(
 def test_broker_that_was_always_alone_needs_nobody_to_come_back() -> None:
     run = RunFile([BrokerEntry("a", port=1)], formed=True)
     assert _founders(run) == [True]
-    assert _founders(plan(run, brokers=2)) == [True, False], "the second never ran"
+    assert _founders(plan(run, brokers=2, port=0)) == [True, False], "the second never ran"
 
 
 # Commands -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from causeway.errors import ConfigError, StoreError
+from causeway.errors import ConfigError, StoreBusy, StoreError
 from causeway.local import runfile
 from causeway.local.pids import identify
 from causeway.local.runfile import BrokerEntry, RunFile
@@ -106,7 +106,7 @@ def test_data_dir_below_a_file_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_two_commands_do_not_hold_the_lock_at_once(tmp_path: Path) -> None:
-    taken = pytest.raises(ConfigError, match="another causeway command")
+    taken = pytest.raises(StoreBusy, match="another causeway command")
     with runfile.lock(tmp_path), taken, runfile.lock(tmp_path):
         pass
     with runfile.lock(tmp_path):

@@ -14,7 +14,7 @@ def test_second_holder_is_told_who_has_the_directory(tmp_path: Path) -> None:
     first.take()
     with pytest.raises(StoreError) as caught:
         second.take()
-    assert f"data directory {tmp_path} is used by another broker (pid {os.getpid()})" in str(caught.value)
+    assert f"directory {tmp_path} is in use by another program (pid {os.getpid()})" in str(caught.value)
     assert "directory of its own" in str(caught.value)
     first.release()
 

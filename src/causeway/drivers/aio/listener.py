@@ -45,7 +45,7 @@ def _check_address(host: str, numeric: str, *, allow_network: bool) -> None:
 
 def _explain(host: str, port: int, error: OSError) -> ConfigError:
     if error.errno == errno.EADDRINUSE:
-        return ConfigError("port", port, "is used by another program; stop it or choose another port (0: any free one)")
+        return ConfigError("port", port, "is in use by another program; stop it or choose another port (0: any)")
     if error.errno == errno.EACCES:
         return ConfigError("port", port, "needs special rights; choose one above 1023 (0: any free one)")
     if error.errno == errno.EADDRNOTAVAIL:
