@@ -463,6 +463,23 @@ def test_command_without_a_cluster_says_how_to_start_one(shell: Shell) -> None:
         assert "causeway up" in done.stderr
 
 
+def test_command_for_a_stopped_cluster_says_at_once_how_to_start_it(shell: Shell) -> None:
+    shell.up("--brokers", "2")
+    shell.json("down")
+    data = ["--data", str(shell.data)]
+    bus = (["send", "a", "x"], ["publish", "a", "x"], ["receive", "a"], ["subscribe", "a"], ["browse", "a"])
+    for command in (*bus, ["unsubscribe", "a"], ["locate", "--topic", "a"]):
+        done = shell.run(*command, *data)
+        assert done.returncode == 1, command
+        assert done.stderr.startswith("error: nobody listens at 127.0.0.1:"), command
+        assert "causeway up --data" in done.stderr
+        assert done.stderr.count("\n") == 1
+    for command in (["domains"], ["join", "north"], ["locate"], ["why-held", "--all"], ["status"]):
+        done = shell.run(*command, *data)
+        assert done.returncode == 1, command
+        assert "causeway up" in done.stdout + done.stderr, command
+
+
 def test_reader_that_has_seen_enough_is_no_error(started: Shell) -> None:
     started.json("send", "box-pipe", "x" * 1000, "--count", "200")
     command = f"{sys.executable} -P -m causeway receive box-pipe --count 200 | head -1"

@@ -33,7 +33,7 @@ class Site:
         return json_lines(done.stdout)
 
     def join(self, broker: str, domain: str, code: int = 0) -> dict[str, Any]:
-        [answer] = self.json("join", domain, "--url", self.urls[broker], code=code)
+        [answer] = self.json("join", domain, "--url", self.urls[broker], "--yes", code=code)
         return answer
 
     def domains(self) -> dict[str, list[str]]:

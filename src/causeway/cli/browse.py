@@ -12,7 +12,7 @@ from rich.text import Text
 
 from causeway import Message, connect
 from causeway.cli.letters import as_object, preview
-from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Url, reach
 from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.errors import ConfigError
 from causeway.names import check_mailbox
@@ -42,7 +42,7 @@ def browse(
     check_mailbox("mailbox", mailbox)
     if count < 1:
         raise ConfigError("count", count, "must be at least 1")
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> list[Message]:
         async with connect(where, name=name) as bus:

@@ -13,14 +13,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from causeway import Placed, connect
-from causeway.cli.options import AsJson, Data, Naming, Url, resolve_url
+from causeway.cli.options import AsJson, Data, Naming, Url, reach, resolve_url
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
 from causeway.client.settings import Address
 from causeway.client.url import parse_url
 from causeway.core import locating
 from causeway.core.messages import Candidate
-from causeway.errors import CausewayError, Refused, TransportError
-from causeway.local.probe import Probe
+from causeway.errors import CausewayError, Refused
+from causeway.local.probe import Probe, nobody_answered
 from causeway.topics import Naming as TopicNaming
 from causeway.types import MICROSECOND, MILLISECOND
 
@@ -59,7 +59,7 @@ def locate(
     "mirror_address", "epoch", "domain".
     """
     if topic is not None:
-        return _locate_topic(resolve_url(where or url, data), TopicNaming(naming or ()).path(topic), as_json=as_json)
+        return _locate_topic(reach(where or url, data), TopicNaming(naming or ()).path(topic), as_json=as_json)
     answer = asyncio.run(_ask(parse_url(resolve_url(where or url, data))))
     chosen = next((one for one in answer.candidates if one.score > 0), None)
     why = explain(answer.candidates)
@@ -110,7 +110,7 @@ async def _ask(addresses: tuple[Address, ...]) -> Finding:
             continue
         measured = await asyncio.gather(*(_measured(one) for one in located.candidates))
         return Finding(asked=f"{host}:{port}", candidates=locating.rank(measured), skipped=skipped)
-    raise TransportError(f"no broker answered ({'; '.join(skipped.values())}); is the cluster running?")
+    raise nobody_answered(skipped.values())
 
 
 async def _measured(one: Candidate) -> Candidate:

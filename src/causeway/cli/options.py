@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from causeway.errors import ConfigError
+from causeway.client.url import parse_url
+from causeway.errors import ConfigError, TransportError
 from causeway.local import runfile
+from causeway.local.probe import nobody_listens
 from causeway.local.settings import FIELDS
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of tables for people.")]
@@ -78,6 +82,21 @@ def resolve_url(url: str | None, data: Path | None) -> str:
     if not run.addresses:
         raise ConfigError("data", str(where), "its cluster was never started; start it with 'causeway up'")
     return run.url
+
+
+def reach(url: str | None, data: Path | None) -> str:
+    """As `resolve_url`; a TransportError at once if nobody listens there. A client would wait for a cluster to come."""
+    where = resolve_url(url, data)
+    addresses = tuple(dict.fromkeys(parse_url(where)))
+    if asyncio.run(nobody_listens(addresses)):
+        remedy = "is the cluster running there?" if url is not None else f"start it with '{_start_command(data)}'"
+        raise TransportError(f"nobody listens at {', '.join(f'{host}:{port}' for host, port in addresses)}; {remedy}")
+    return where
+
+
+def _start_command(data: Path | None) -> str:
+    where, _run = runfile.find(data)
+    return "causeway up" if where == runfile.default_data_dir() else f"causeway up --data {shlex.quote(str(where))}"
 
 
 def parse_address(field: str, text: str) -> tuple[str, int]:

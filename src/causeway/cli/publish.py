@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from causeway import Receipt, connect
-from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, reach
 from causeway.cli.output import EXIT_OK, print_json
 from causeway.cli.posting import (
     Bodies,
@@ -67,7 +67,7 @@ def publish(
     check_times(life, None, wait)
     if check_order(order):
         check_causal(priority, wait, retain=retain)
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> Sent:
         async with connect(where, name=name, timeout=timeout, connect_timeout=min(10.0, timeout)) as bus:

@@ -10,7 +10,7 @@ import typer
 
 from causeway import connect
 from causeway.cli.letters import as_object
-from causeway.cli.options import AppName, AsJson, Data, Order, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Order, Url, reach
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
 from causeway.client.arguments import check_order, check_selector
 from causeway.client.subscriptions import topics_interest
@@ -63,7 +63,7 @@ def receive(
         raise ConfigError("count", count, "must be at least 1")
     if timeout <= 0:
         raise ConfigError("timeout", timeout, "must be more than 0")
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> int:
         taken = 0

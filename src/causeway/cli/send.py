@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from causeway import Receipt, connect
-from causeway.cli.options import AppName, AsJson, Data, Order, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Order, Url, reach
 from causeway.cli.output import EXIT_OK, print_json
 from causeway.cli.posting import (
     Bodies,
@@ -62,7 +62,7 @@ def send(
         duration_of("ttl", ttl)
     if check_order(order):
         check_causal(priority, 0)
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> Sent:
         async with connect(where, name=name, timeout=timeout, connect_timeout=min(10.0, timeout)) as bus:

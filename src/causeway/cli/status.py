@@ -90,8 +90,13 @@ async def survey(addresses: Sequence[tuple[str, int]]) -> ClusterView:
 
 
 def _broker_table(view: ClusterView) -> Table:
-    holders = ", ".join(str(member) for member in view.root.get("members", [])) or "nobody"
-    caption = f"in ring order; the directory (epoch {view.root.get('epoch', '?')}) is held by {holders}"
+    holders = ", ".join(str(member) for member in view.root.get("members", []))
+    if holders:
+        caption = f"in ring order; the directory (epoch {view.root['epoch']}) is held by {holders}"
+    elif all(line.state == "down" for line in view.brokers):
+        caption = "no broker answers; 'causeway up' starts the cluster"
+    else:
+        caption = "in ring order; no broker that answers holds the directory"
     table = _new_table("brokers")
     table.padding = 0
     table.caption, table.caption_justify = caption, "left"

@@ -11,7 +11,7 @@ import typer
 
 from causeway import Bus, Message, connect
 from causeway.cli.letters import as_object
-from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Naming, Order, Url, reach
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, notices, print_json
 from causeway.client.arguments import duration_of
 from causeway.client.subscriptions import SubscriptionTerms, start_of
@@ -70,7 +70,7 @@ def subscribe(
     )
     terms.interest("")
     terms.mailbox(name)
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> int:
         async with connect(where, name=name, naming=naming or ()) as bus:

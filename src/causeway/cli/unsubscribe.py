@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from causeway import connect
-from causeway.cli.options import AppName, AsJson, Data, Url, resolve_url
+from causeway.cli.options import AppName, AsJson, Data, Url, reach
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.arguments import duration_of
 from causeway.client.subscriptions import check_forgettable, durable_mailbox
@@ -40,7 +40,7 @@ def unsubscribe(
     """
     ended = _ending(subscription, mailbox, name, shared=shared)
     duration_of("timeout", timeout)
-    where = resolve_url(url, data)
+    where = reach(url, data)
 
     async def run() -> None:
         async with connect(where, name=name, connect_timeout=min(10.0, timeout)) as bus:

@@ -219,8 +219,11 @@ class Host:
 
     def unreachable(self) -> TransportError:
         """Why no broker was reached."""
-        tried = ", ".join(f"{host}:{port}" for host, port in self.session.config.addresses)
-        return TransportError(f"no broker answered at {tried} ({self.session.trouble}); is the cluster running?")
+        trouble = self.session.trouble  # which names one address
+        tried = [f"{host}:{port}" for host, port in self.session.config.addresses]
+        others = ", ".join(place for place in tried if not trouble.startswith(f"{place}: "))
+        also = f"; nor at {others}" if others else ""
+        return TransportError(f"no broker answered ({trouble}{also}); is the cluster running?")
 
     # For the drivers -------------------------------------------------------------------------------------------
     async def _start_driver(self) -> None:

@@ -45,6 +45,7 @@ from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
 PROBE_SECONDS_MAX: Final = 3.0
+LISTENS_SECONDS_MAX: Final = 1.0
 ROUND_TRIPS: Final = 3
 _READ_BYTES: Final = 65_536
 T = TypeVar("T")
@@ -70,7 +71,8 @@ class Probe:
         except TimeoutError as error:
             raise DeadlineExceeded(f"broker {self.address} did not answer; is the address right?") from error
         except OSError as error:
-            reason = error.strerror or str(error)
+            refused = isinstance(error, ConnectionRefusedError)
+            reason = "nobody listens there" if refused else error.strerror or str(error)
             raise TransportError(f"broker {self.address}: {reason}; is it running there?") from error
         try:
             hello = Hello(PROTOCOL_VERSION, "causeway-probe", secrets.randbits(62))
@@ -185,9 +187,29 @@ async def first_answer(
     raise nobody_answered(reasons)
 
 
+async def nobody_listens(addresses: Iterable[tuple[str, int]]) -> bool:
+    """Whether the system itself says of each address that nobody listens there. Who is only slow may be there."""
+
+    async def refused(host: str, port: int) -> bool:
+        try:
+            async with asyncio.timeout(LISTENS_SECONDS_MAX):
+                _reader, writer = await asyncio.open_connection(host, port)
+        except ConnectionRefusedError:
+            return True
+        except (OSError, ValueError):
+            return False
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+        return False
+
+    return all(await asyncio.gather(*(refused(*address) for address in addresses)))
+
+
 def nobody_answered(reasons: Iterable[str]) -> TransportError:
     """None of the brokers that were named could be asked."""
-    return TransportError(f"no broker answered ({'; '.join(reasons)}); is the cluster running?")
+    said = "; ".join(reason.removesuffix("; is it running there?") for reason in reasons)
+    return TransportError(f"no broker answered ({said}); is the cluster running? 'causeway up' starts a local one")
 
 
 def _known(code: int) -> Code:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 
 from causeway.cli.main import main
 from causeway.errors import Code, DeadlineExceeded, Refused, TransportError
-from causeway.local import probe
+from causeway.local import everybody, probe
 from causeway.types import Peer, key_of
 
 URL = "causeway://down:1,up:2,other:3"
@@ -19,9 +21,10 @@ class ScriptedProbe:
 
     asked: list[str] = []
 
-    def __init__(self, host: str, port: int, seconds_max: float) -> None:
+    def __init__(self, host: str, port: int, seconds_max: float = 1.0) -> None:
         self.host = host
         self.peer = Peer(key_of(host), host, host, port, 1)
+        self.others: tuple[Peer, ...] = ()
 
     async def __aenter__(self) -> ScriptedProbe:
         if self.host == "down":
@@ -29,6 +32,9 @@ class ScriptedProbe:
         return self
 
     async def __aexit__(self, *_: object) -> None: ...
+
+    async def status(self) -> dict[str, object]:
+        return {"causal": {"version": 1, "domains": {"north": ["up"], "west": ["b2"], "south": ["b2"], "slow": ["b3"]}}}
 
     async def join(self, domain: str) -> tuple[str, ...]:
         self.asked.append(f"{self.host} {domain}")
@@ -42,7 +48,8 @@ class ScriptedProbe:
 @pytest.fixture(autouse=True)
 def probes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ScriptedProbe.asked = []
-    monkeypatch.setattr(probe, "Probe", ScriptedProbe)
+    for module in (probe, everybody):
+        monkeypatch.setattr(module, "Probe", ScriptedProbe)
     return ScriptedProbe.asked
 
 
@@ -80,3 +87,25 @@ def test_nobody_there_is_exit_code_one(capsys: pytest.CaptureFixture[str]) -> No
 def test_absurd_domain_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["join", "a/b", "--url", URL]) == 2
     assert "domain='a/b'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("domain", "said"), [("wset", "did you mean west?"), ("qq", "there are: north, slow, south, west")]
+)
+def test_domain_that_nobody_is_in_needs_a_yes(domain: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["join", domain, "--url", URL]) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "--yes" in shown
+    assert ScriptedProbe.asked == []
+    assert main(["join", domain, "--url", URL, "--yes"]) == 0
+    assert ScriptedProbe.asked == [f"up {domain}"]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 130)])
+def test_people_are_asked_before_they_begin_a_domain(answer: str, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = io.StringIO(answer)
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert main(["join", "wset", "--url", URL]) == code
+    assert ScriptedProbe.asked == (["up wset"] if code == 0 else [])

@@ -157,6 +157,7 @@ def test_topic_is_shown_with_its_owner_mirror_epoch_and_domain(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(locate_module, "connect", lambda *_, **__: FakeBus())
+    monkeypatch.setattr(locate_module, "reach", lambda url, _data: url)
     asked = ["locate", "causeway://127.0.0.1:7400", "--topic", "road=a1", "--naming", "roads/{road}"]
     assert main(asked) == 0
     shown = capsys.readouterr().out

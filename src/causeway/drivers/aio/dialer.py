@@ -44,12 +44,13 @@ class Dialer:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, dial: Dial) -> None:
-        place = f"{dial.host}:{dial.port}"
         try:
             async with asyncio.timeout(DIAL_SECONDS_MAX):
                 await self._loop.create_connection(lambda: self._make(dial.conn), dial.host, dial.port)
         except TimeoutError:
-            self._failed(dial.conn, f"{place} did not answer within {DIAL_SECONDS_MAX} s")
+            self._failed(dial.conn, f"it did not answer within {DIAL_SECONDS_MAX} s")
+        except ConnectionRefusedError:
+            self._failed(dial.conn, "nobody listens there")
         except (OSError, ValueError, OverflowError) as error:
             # The name may also not be one at all (UnicodeError is a ValueError), nor the port.
-            self._failed(dial.conn, f"{place}: {error}")
+            self._failed(dial.conn, str(error))
