@@ -258,6 +258,27 @@ PUBLIC_HOSTS = {"sqlite.org", "www.apache.org", "www.sqlite.org", "www.w3.org"}
 """Where a licence or a standard lies; it is the same for everybody."""
 
 
+def placeholders(tree: ast.AST) -> Iterator[Complaint]:
+    """People are told what is not there, not shown the place where it would be."""
+    for node in ast.walk(tree):
+        instead: list[ast.expr] = []
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            instead = [node.values[-1]]
+        elif isinstance(node, ast.IfExp):
+            instead = [node.body, node.orelse]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+            instead = node.args[1:]
+        for one in instead:
+            if isinstance(one, ast.Constant) and one.value in ("?", "none", "None", "null"):
+                yield one.lineno, f"{one.value!r} stands for what is not there; say in words what is missing"
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.search(r"\bis none( \(|;|$)", node.value)
+        ):
+            yield node.lineno, "'is none' says what it is not; say what it is instead"
+
+
 def leftovers(text: str) -> Iterator[Complaint]:
     for number, line in enumerate(text.splitlines(), 1):
         if mark := MARKS.search(line):

@@ -50,11 +50,16 @@ BAD: list[tuple[TreeRule, str]] = [
     (rules.set_iteration, "s = {1}\nx = [*s]"),
     (rules.set_iteration, "s = {1}\nx = ','.join(s)"),
     (rules.set_iteration, "x = {1}.union(y)\nfor z in x.union(a): ..."),
+    (rules.placeholders, "x = y or '?'"),
+    (rules.placeholders, "x = y.get('epoch', '?')"),
+    (rules.placeholders, "x = y if y else 'none'"),
+    (rules.placeholders, "f'the matrix is none (because {x})'"),
     (rules.bare_sleeps, "def test():\n    time.sleep(1)"),
     (rules.bare_sleeps, "async def test():\n    await asyncio.sleep(0.5)"),
 ]
 
 GOOD: list[tuple[TreeRule, str]] = [
+    (rules.placeholders, "x = y or 'nobody'\nz = f'{x} is none of the brokers'"),
     (rules.long_functions, "def f():\n" + "    x = 1\n" * 69),
     (rules.crowded_signatures, "class C:\n    def f(self, a, b, c, d, e, *, g): ..."),
     (rules.logic_in_init, '"""Doc."""\nfrom a import B, C\nMessage = B | C\n"""Any."""\n__all__ = ["B"]'),

@@ -91,7 +91,7 @@ def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
             seats = {str(name): [str(seat) for seat in there] for name, there in causal.get("domains", {}).items()}
             left = [str(seat) for seat in causal.get("left", [])]
         if causal.get("refusal"):
-            refusals[str(report.get("broker", "?"))] = str(causal["refusal"])
+            refusals[str(report.get("broker", "a broker without a name"))] = str(causal["refusal"])
     graph = DomainGraph(seats_of(dict(sorted(seats.items()))))
     routers = {router: list(graph.seats[router]) for router in sorted(graph.routers())}
     return DomainMap(

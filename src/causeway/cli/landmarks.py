@@ -154,9 +154,9 @@ def domain_view(line: WatchedDomain) -> Table:
 def _seats(seats: list[HeldSeat]) -> str:
     own = [escape(one.seat) for one in seats if one.holder == one.seat]
     moved = [one for one in seats if one.holder != one.seat]
-    given = [f"[yellow]{escape(one.seat)} (held by {escape(one.holder or '?')})[/]" for one in moved]
+    given = [f"[yellow]{escape(one.seat)} (held by {escape(one.holder or 'no broker')})[/]" for one in moved]
     shown = own if len(own) <= SEATS_SHOWN_MAX else [f"{len(own)} held by their own brokers"]
-    return ", ".join([*shown, *given]) or "none"
+    return ", ".join([*shown, *given]) or "no seats"
 
 
 def _placement(placement: Mapping[str, Any]) -> str:

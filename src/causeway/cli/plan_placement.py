@@ -107,8 +107,9 @@ def verdict(found: PlacementPlan, *, has_present: bool) -> list[str]:
     lines = []
     if found.repair.repaired:
         lines.append(
-            f"the covariance matrix is none (smallest eigenvalue {found.repair.smallest_eigenvalue:,.1f}); it was "
-            f"replaced by the nearest one, at a distance of {found.repair.distance:,.1f}: no risk is smaller for it"
+            "the matrix given cannot be a covariance (its smallest eigenvalue is "
+            f"{found.repair.smallest_eigenvalue:,.1f}); it was replaced by the nearest one that can, "
+            f"at a distance of {found.repair.distance:,.1f}: no risk is smaller for it"
         )
     if not found.feasible:
         sure = "no placement keeps" if found.hopeless else "no placement was found that keeps"

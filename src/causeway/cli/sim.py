@@ -91,7 +91,7 @@ def _show(verdict: SimVerdict, *, trace_digest: bool) -> None:
     out = console()
     for title, counts in (("seen", verdict.observations), ("faults", verdict.faults)):
         shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-        out.print(f"{title}: {shown or 'none'}", soft_wrap=True, markup=False)
+        out.print(f"{title}: {shown or 'nothing'}", soft_wrap=True, markup=False)
     out.print(f"{verdict.events} events in {verdict.turns} turns, {verdict.virtual_seconds:.1f} virtual seconds")
     if verdict.ok:
         out.print("ok: nothing acknowledged was lost, doubled or out of order, and all brokers agree", soft_wrap=True)

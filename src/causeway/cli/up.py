@@ -178,7 +178,7 @@ def progress_table(cluster: ProcessCluster, reports: dict[str, dict[str, Any]]) 
         state = "starting" if report is None else "[green]active" if report.get("active") else "[yellow]joining"
         pid = str(entry.process.pid) if entry.process else ""
         peers = str(len(report.get("peers", []))) if report else ""
-        table.add_row(entry.name, f"{entry.host}:{entry.port or '?'}", pid, state, peers)
+        table.add_row(entry.name, f"{entry.host}:{entry.port}" if entry.port else entry.host, pid, state, peers)
     return table
 
 

@@ -90,8 +90,8 @@ def waits(reports: Iterable[Mapping[str, Any]], *, everywhere: bool) -> list[Sea
     reports = list(reports)
     found = [
         SeatWaits(
-            broker=str(report.get("broker", "?")),
-            seat=str(seat.get("seat", "?")),
+            broker=str(report.get("broker", "a broker without a name")),
+            seat=str(seat.get("seat", "a seat without a name")),
             held=list(seat.get("held", [])),
             held_count=int(seat.get("held_count", 0)),
             held_bytes=int(seat.get("held_bytes", 0)),

@@ -49,10 +49,10 @@ def read_description(text: str) -> Description:
     """The description in a text, or a ConfigError that says where it is wrong."""
     written = _from_json(text) if text.lstrip()[:1] in ("{", "[") else _from_csv(text)
     if not written.brokers:
-        raise ConfigError("brokers", "", "there are none; give every broker with its capacity in messages per second")
+        raise ConfigError("brokers", None, "there are none; give every broker with its capacity in messages per second")
     topics, items = _placed(written)
     if not topics:
-        raise ConfigError("topics", "", "there are none; name the topics in the order of their rates")
+        raise ConfigError("topics", None, "there are none; name the topics in the order of their rates")
     brokers = [BrokerCapacity(name, capacity) for name, capacity in written.brokers.items()]
     return Description(model=_model(written, topics, items), brokers=brokers, present=_present(written))
 

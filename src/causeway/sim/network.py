@@ -388,7 +388,7 @@ class Network:
         """One line of the log."""
         conn = getattr(event, "conn", None)
         end = self._ends.get(process.index, {}).get(conn) if isinstance(conn, int) else None
-        source = end.peer.process.name if end is not None and end.peer is not None else "?"
+        source = end.peer.process.name if end is not None and end.peer is not None else "nobody"
         if isinstance(event, Received):
             return f"{source} #{event.conn} {self.describer(event.head)} +{len(event.body)}"
         return f"{source} {self.describer(event)}"

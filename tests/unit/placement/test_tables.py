@@ -56,8 +56,8 @@ def test_means_and_covariance_may_stand_for_samples() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "brokers='': there are none"),
-        ("broker,b,9", "topics='': there are none"),
+        ("", "brokers: there are none"),
+        ("broker,b,9", "topics: there are none"),
         ("broker,b,nine", "line 1='nine': must be a number"),
         ("broker,b,9\nbroker,b,9", "line 2='b,9': must be broker,NAME,CAPACITY"),
         ("brokre,b,9", "line 1='brokre': must begin with one of"),

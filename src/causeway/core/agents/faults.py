@@ -98,7 +98,9 @@ def plan_fault(plan: PlannedItems) -> str | None:
         or _count_fault("brokers", plan.brokers, SEATS_PER_DOMAIN_MAX)
         or _count_fault("cases", plan.cases, seats * (seats + 1) // 2)
         or _count_fault("risks_after", plan.risks_after, seats)
-        or next((f"items: {name!r} is none" for name in plan.items if not is_ordinary_item(name)), None)
+        or next(
+            (f"items: {name!r} is not the name of an item" for name in plan.items if not is_ordinary_item(name)), None
+        )
         or next(filter(None, (_count_fault("changed", changed, items) for changed in changes)), None)
     )
     if fault is not None:
