@@ -106,4 +106,7 @@ if __name__ == "__main__":
     parser.add_argument("--name", required=True, help="who you are")
     parser.add_argument("room")
     given = parser.parse_args()
-    asyncio.run(chat(given.url, given.name, given.room, typed()))
+    try:
+        asyncio.run(chat(given.url, given.name, given.room, typed()))
+    except KeyboardInterrupt:
+        sys.exit(130)

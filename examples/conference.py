@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import hashlib
 import random
+import sys
 from dataclasses import dataclass
 
 import causeway
@@ -96,4 +97,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -78,8 +79,15 @@ def main() -> None:
         report(options.url, options.room, options.degrees, options.at)
     else:
         spark = open_session("sensors")
-        watch(spark, options.url, options.checkpoint, options.limit).awaitTermination()
+        query = watch(spark, options.url, options.checkpoint, options.limit)
+        while query.isActive and not query.status["message"].startswith("Waiting"):
+            query.awaitTermination(0.2)
+        print(f"ready: rooms above {options.limit:g} degrees are told on alerts/#; Ctrl-C ends it", flush=True)
+        query.awaitTermination()
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

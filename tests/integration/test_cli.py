@@ -345,6 +345,27 @@ async def test_up_in_the_foreground_stops_its_brokers_when_interrupted(shell: Sh
         up.stdout.close()
 
 
+async def test_command_that_waits_ends_by_ctrl_c_without_a_traceback(started: Shell) -> None:
+    def reads(mailbox: str) -> bool:
+        boxes = started.json("status")[0]["mailboxes"]
+        return any(box["consumers"] for box in boxes if box["name"] == mailbox)
+
+    for arguments in (["receive", "box-waits", "--follow"], ["subscribe", "topic/waits"]):
+        command = [sys.executable, "-P", "-m", "causeway", *arguments]
+        with subprocess.Popen(command, env=started.environ, stderr=subprocess.PIPE, text=True) as waiting:
+            assert waiting.stderr is not None
+            try:
+                if arguments[0] == "receive":
+                    await eventually(lambda: reads("box-waits"), "it reads", 60.0)
+                else:
+                    assert "subscribed" in waiting.stderr.readline()
+                waiting.send_signal(signal.SIGINT)
+                _out, said = waiting.communicate(timeout=60)
+            finally:
+                waiting.kill()
+        assert (waiting.returncode, "Traceback" in said) == (130, False), arguments
+
+
 def test_down_does_not_touch_a_process_that_only_has_the_number(shell: Shell) -> None:
     stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
     try:

@@ -271,11 +271,7 @@ def placeholders(tree: ast.AST) -> Iterator[Complaint]:
         for one in instead:
             if isinstance(one, ast.Constant) and one.value in ("?", "none", "None", "null"):
                 yield one.lineno, f"{one.value!r} stands for what is not there; say in words what is missing"
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.search(r"\bis none( \(|;|$)", node.value)
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"\bis none \(", node.value):
             yield node.lineno, "'is none' says what it is not; say what it is instead"
 
 

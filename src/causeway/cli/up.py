@@ -31,6 +31,11 @@ from causeway.local.settings import split_settings
 
 _WATCH_SECONDS = 0.5
 
+Port = Annotated[
+    int | None,
+    typer.Option(help=f"Port of a new cluster's first broker; the others follow. Default {PORT_DEFAULT}; 0: any."),
+]
+
 
 def up(
     *,
@@ -62,10 +67,7 @@ def up(
     seats: Annotated[
         Path | None, typer.Option(help="A file with every broker's domains by name, as 'plan domains --out' writes it.")
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(help=f"Port of a new cluster's first broker; the others follow. Default {PORT_DEFAULT}; 0: any."),
-    ] = None,
+    port: Port = None,
     lake: Annotated[
         Path | None, typer.Option(help="Folder in which all brokers write a trace lake; as --set lake=DIR.")
     ] = None,

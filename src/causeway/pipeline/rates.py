@@ -121,9 +121,11 @@ def days_seen(cells: DataFrame) -> list[DaySeen]:
     rows = few_rows(found, DAYS_MAX, "days of domains", remedy)
     days = [DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in rows]
     if not days:
-        raise LakeError(
-            "the lake", "has no topics with messages", "publish something, or mind --set domain; mailboxes do not count"
+        remedy = (
+            "publish while brokers write it ('causeway up --lake DIR', 'causeway publish TOPIC BODY'), let 'causeway "
+            "pipeline generate' make one, or mind --set domain"
         )
+        raise LakeError("the lake", "has no telemetry of topics, and rates are theirs; mailboxes have none", remedy)
     return days
 
 
