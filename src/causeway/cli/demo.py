@@ -14,7 +14,7 @@ import msgspec
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from causeway.cli.options import AsJson
@@ -25,6 +25,7 @@ from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.plan import plan
+from causeway.progress import Progress
 from causeway.testing.ledger import ORDERED, ClassTally, Kind
 from causeway.types import MILLISECOND, SECOND
 
@@ -52,7 +53,7 @@ def demo(
     cluster = ProcessCluster(data, plan(None, brokers=brokers))
     kept = False
     try:
-        with _progress(as_json=as_json) as told, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        with _progress() as told, asyncio.Runner(loop_factory=new_event_loop) as runner:
             result = runner.run(_run(cluster, seconds, told, keep=keep))
         kept = keep
     finally:
@@ -85,11 +86,8 @@ async def _run(cluster: ProcessCluster, seconds: float, told: Told, *, keep: boo
 
 
 @contextlib.contextmanager
-def _progress(*, as_json: bool) -> Iterator[Told]:
-    """A bar for people; silence for programs."""
-    if as_json:
-        yield lambda _what, _part: None
-        return
+def _progress() -> Iterator[Told]:
+    """On standard error, also beside JSON."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=notices(), transient=True) as bar:
         task = bar.add_task("", total=1.0)

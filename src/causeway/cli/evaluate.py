@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from causeway.cli.options import AsJson
@@ -20,6 +20,7 @@ from causeway.evaluate.evaluation import Evaluation, Extent
 from causeway.evaluate.suite import ALL, EXPERIMENTS, run_experiment
 from causeway.evaluate.writing import has_parquet, index_json, write, write_index
 from causeway.extras import ARRAYS, install, require
+from causeway.progress import Progress
 from causeway.spread import Keeping, Processes, Spread
 
 KEPT = "cases"
@@ -87,7 +88,7 @@ def evaluate(
         folders = {experiment: whole}
     with _spread(jobs, master, quick=quick) as spread:
         extent = Extent(quick, seed, spread)
-        found, written = _run(folders, extent, fresh=fresh, hidden=as_json)
+        found, written = _run(folders, extent, fresh=fresh)
     command = extent.command(ALL)
     if experiment == ALL:
         written += write_index(found, whole, command)
@@ -118,12 +119,12 @@ def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Sp
         yield Executors(session)
 
 
-def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool, hidden: bool) -> tuple[list[Evaluation], list[Path]]:
+def _run(folders: dict[str, Path], extent: Extent, *, fresh: bool) -> tuple[list[Evaluation], list[Path]]:
     """One experiment after the other in one display; each is written when it is done."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     found: list[Evaluation] = []
     written: list[Path] = []
-    with Progress(*columns, console=notices(), transient=True, disable=hidden) as bar:
+    with Progress(*columns, console=notices(), transient=True) as bar:
         tasks = {name: bar.add_task(name, total=None, start=False) for name in folders}
         for name, folder in folders.items():
             keeping = None if extent.quick else Keeping(extent.spread, folder / KEPT)

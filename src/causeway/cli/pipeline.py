@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from causeway.cli.options import AsJson
@@ -23,6 +23,7 @@ from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lak
 from causeway.pipeline.increments import sole_run
 from causeway.pipeline.progress import task_counts
 from causeway.pipeline.session import MASTER_USUAL, session_for
+from causeway.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def pipeline(
         with (
             spark_errors(),
             session_for(job, master=master, driver_memory=driver_memory) as session,
-            _display(session, job, quiet=as_json) as tick,
+            _display(session, job) as tick,
         ):
             found = run_job(session, job, request, tick)
         pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
@@ -98,11 +99,8 @@ def parse_options(settings: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _display(session: SparkSession, job: str, *, quiet: bool) -> Iterator[Tick]:
+def _display(session: SparkSession, job: str) -> Iterator[Tick]:
     """Stages of the job as a bar, with the tasks of Spark that are under way beside it."""
-    if quiet:
-        yield lambda stage, done, total: None
-        return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[tasks]}"), TimeElapsedColumn())
     ended = threading.Event()
     with Progress(*columns, console=notices(), transient=True) as bar:

@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, TextColumn
 
 from causeway.cli.options import AsJson
 from causeway.cli.output import console, notices, print_json
 from causeway.errors import ConfigError
 from causeway.extras import ARRAYS, require
+from causeway.progress import Progress
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
@@ -49,7 +50,7 @@ def sim(
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)
-    verdict = _run(options, log, lake, quiet=as_json)
+    verdict = _run(options, log, lake)
     if as_json:
         print_json(verdict)
     else:
@@ -57,16 +58,13 @@ def sim(
     return verdict.code
 
 
-def _run(options: Options, log: Path | None, lake: Path | None, *, quiet: bool) -> SimVerdict:
+def _run(options: Options, log: Path | None, lake: Path | None) -> SimVerdict:
     with contextlib.ExitStack() as stack:
         write = None
         if log is not None:
             file = stack.enter_context(log.open("w"))
             write = functools.partial(print, file=file)
-        tick = None
-        out = notices()
-        if out.is_terminal and not quiet:
-            tick = ticker(stack.enter_context(progress(out)), options)
+        tick = ticker(stack.enter_context(progress(notices())), options)
         return SimRun(options, log=write, tick=tick, lake=lake).run()
 
 

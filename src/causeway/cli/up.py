@@ -28,6 +28,7 @@ from causeway.local.plan import plan
 from causeway.local.runfile import RunFile
 from causeway.local.seating import Seating
 from causeway.local.settings import split_settings
+from causeway.progress import Progress
 
 _WATCH_SECONDS = 0.5
 
@@ -149,9 +150,11 @@ async def _up(data: Path, planned: Callable[[RunFile | None], RunFile], *, detac
 
 
 async def _start(cluster: ProcessCluster, *, as_json: bool) -> None:
-    if as_json:
-        await cluster.start()
-        await cluster.wait_active()
+    if as_json or not notices().is_terminal:
+        with Progress(console=notices(), transient=True) as bar:
+            task = bar.add_task("starting brokers", total=len(cluster.names))
+            await cluster.start()
+            await cluster.wait_active(seen=lambda reports: bar.update(task, completed=len(reports)))
         return
     with Live(progress_table(cluster, {}), console=notices(), transient=True, refresh_per_second=8) as live:
         await cluster.start()

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from types import FrameType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from causeway.progress import Progress
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import Ending, SimVerdict
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         TimeRemainingColumn(),
         TextColumn("{task.fields[bad]}"),
     )
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=Console(stderr=True, highlight=False)) as progress:
         task = progress.add_task("seeds", total=len(seeds), bad="")
         for _place, verdict in Processes(given.jobs).run(run_seed, seeds):
             events += verdict.events
