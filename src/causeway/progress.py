@@ -40,8 +40,9 @@ class Progress(progress.Progress):
     def _tell(self) -> None:
         while not self._ended.wait(self._line_seconds):
             under_way = [task for task in self.tasks if task.started and not task.finished]
-            if under_way:
-                self.console.print("; ".join(map(_line, under_way)), markup=False, highlight=False, soft_wrap=True)
+            shown = under_way or self.tasks[-1:]  # what is full may still take its time
+            if shown:
+                self.console.print("; ".join(map(_line, shown)), markup=False, highlight=False, soft_wrap=True)
 
 
 def _line(task: progress.Task) -> str:

@@ -24,7 +24,7 @@ class ProcessId(msgspec.Struct, frozen=True):
 
 
 def identify(pid: int) -> ProcessId | None:
-    """The living process with this number; None when there is none (a zombie has ended)."""
+    """The living process with this number; None when nobody has it (a zombie has ended)."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
         boot = _BOOT_ID.read_text().strip()
