@@ -81,7 +81,7 @@ def main() -> None:
         spark = open_session("sensors")
         query = watch(spark, options.url, options.checkpoint, options.limit)
         while query.isActive and not query.status["message"].startswith("Waiting"):
-            query.awaitTermination(0.2)
+            query.awaitTermination(1)
         print(f"ready: rooms above {options.limit:g} degrees are told on alerts/#; Ctrl-C ends it", flush=True)
         query.awaitTermination()
 
