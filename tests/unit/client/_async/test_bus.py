@@ -496,7 +496,7 @@ async def test_kept_state_is_free_again_when_the_lake_could_not_be_opened(
     broker: FakeBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("causeway.lake.opening.importlib.util.find_spec", lambda name: None)
+        patch.setattr("importlib.util.find_spec", lambda name: None)
         with pytest.raises(ConfigError, match="lake="):
             await causeway.connect(broker.url, name="shop", state=tmp_path / "state", lake=tmp_path / "lake").open()
     async with causeway.connect(broker.url, name="shop", state=tmp_path / "state"):
