@@ -105,6 +105,8 @@ def test_full_run_goes_on_where_it_was_and_fresh_forgets(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(aaa, "FULL", TINY)
+    # Figures take most of the time, and `test_report_is_written_and_json_printed` has them.
+    monkeypatch.setattr("causeway.evaluate.writing.draw", lambda figure, folder: [])
     command = ["evaluate", "aaa", "--jobs", "1", "--out", str(tmp_path)]
     assert main([*command, "--json"]) == 0
     first = json.loads(capsys.readouterr().out)
