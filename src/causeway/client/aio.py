@@ -7,30 +7,10 @@ from collections.abc import Callable
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
-from causeway.client.hosting import Found, Host, Waitable
+from causeway.client.hosting import Found, Host, TaskLatch, Waitable
 from causeway.client.lots import Lot
 from causeway.client.streams import SMALL_BYTES
 from causeway.wire.headers import Headers
-
-
-class TaskLatch:
-    """One waiting task."""
-
-    __slots__ = ("future",)
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[bool] = loop.create_future()
-        """True when fired, False when the time is over."""
-
-    def fire(self) -> None:
-        """Let it go on."""
-        if not self.future.done():
-            self.future.set_result(True)
-
-    def run_out(self) -> None:
-        """Its time is over."""
-        if not self.future.done():
-            self.future.set_result(False)
 
 
 class LoopEngine(Host):
@@ -48,21 +28,7 @@ class LoopEngine(Host):
     async def until(self, condition: Callable[[], bool], seconds: float | None) -> bool:
         """Wait until a condition on the session holds or the session is over (True), or the time is over (False)."""
         check_wait(seconds)
-        with self.lock:
-            if condition() or self.over is not None:
-                return True
-            latch: TaskLatch = self.expect(condition)
-        fired = False
-        timer = None if seconds is None else self._loop.call_later(max(0.0, seconds), latch.run_out)
-        try:
-            fired = await latch.future
-        finally:
-            if timer is not None:
-                timer.cancel()
-            if not fired:
-                with self.lock:
-                    self.forget(latch)
-        return fired
+        return await self.until_on_loop(condition, seconds)
 
     async def wait_for(self, look: Callable[[], Found], *what: Waitable, seconds: float | None = None) -> Found | None:
         """Look whenever `what` has news until something is found; None when the time is over. Raises the end."""

@@ -76,17 +76,18 @@ class MailReaders:
         self._all[consumer.number] = consumer
         self._errands.start(turn, consumer)
 
-    def take(self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool) -> list[Shown]:
+    def take(
+        self, consumer: MailReader, limit: int, make: Callable[..., Shown], handler: object, *, accept: bool
+    ) -> list[Shown]:
         """Hand out up to `limit` messages, oldest first; with `accept` they count as done at once."""
         shown, queue = list[Shown](), consumer.queue
         while queue and len(shown) < limit:
             lot = queue[0]
-            lot.handler = consumer.handler
             taken = lot.take(limit - len(shown))
             self.trace.handed(Step.RECEIVED, lot, taken.start, taken.stop - 1)
             if lot.published is not None:
                 self._marks.note(lot, lot.taken)
-            shown.extend(map(make, repeat(lot), taken))
+            shown.extend(map(make, repeat(lot), taken, repeat(handler)))
             if lot.taken == lot.count:
                 queue.popleft()
             if accept:

@@ -11,8 +11,10 @@ import asyncio
 import random
 import secrets
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -50,6 +52,26 @@ Found = TypeVar("Found")
 """What a caller waits for: true when it is there."""
 
 
+class TaskLatch:
+    """One waiting task."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.future: asyncio.Future[bool] = loop.create_future()
+        """True when fired, False when the time is over."""
+
+    def fire(self) -> None:
+        """Let it go on."""
+        if not self.future.done():
+            self.future.set_result(True)
+
+    def run_out(self) -> None:
+        """Its time is over."""
+        if not self.future.done():
+            self.future.set_result(False)
+
+
 class Firing(Protocol):
     """A caller that waits."""
 
@@ -75,6 +97,8 @@ class Request:
 
 class Host:
     """The machine a driver drives: a session whose outcomes wake callers."""
+
+    _loop: asyncio.AbstractEventLoop
 
     def __init__(
         self, config: SessionConfig, state: Path | None, message: Callable[..., Delivery], ticket: type[Ticket]
@@ -135,12 +159,34 @@ class Host:
     def defer(self, action: Callable[[], None]) -> None:
         """Run an action under the lock with the next turn; for finalizers, which may run anywhere, even under it."""
         self._deferred.append(action)
-        self._wake_soon()
+        with suppress(RuntimeError):  # its loop was closed this very moment
+            self._wake_soon()
 
     def run_deferred(self) -> None:
         """Called under the lock."""
         while self._deferred:
             self._deferred.popleft()()
+
+    def detach_later(self, reader: MailReader) -> None:
+        """End a reader with the next turn; for finalizers."""
+
+        def act() -> None:
+            self.session.detach(reader)
+            _fire(reader)
+
+        self.defer(act)
+
+    def warn_unclosed(self, what: str, began: tuple[str, int]) -> None:
+        """Tell of what nobody closed; for finalizers. Nobody needs to hear it when the bus is over."""
+        if self.over is None:
+            file, line = began
+            text = f"{what}, begun at {file}:{line}, was not closed; close it, or use it in a `with`"
+            warnings.warn_explicit(text, ResourceWarning, file, line)
+
+    def abandon(self, seconds: float) -> None:
+        """Nobody has the bus any more: let what is under way finish in so many seconds, then end; for finalizers."""
+        with suppress(RuntimeError):  # its loop is closed, and can do nothing more
+            self._loop.call_soon_threadsafe(self._begin_leaving, seconds)
 
     def watch(self, *what: Waitable) -> Any:
         """A latch that fires when any of these has news. Called under the lock."""
@@ -159,9 +205,9 @@ class Host:
                 one.waiter.remove(latch)
                 one.waiter = one.waiter or None
 
-    def expect(self, condition: Callable[[], bool]) -> Any:
+    def expect(self, condition: Callable[[], bool], latch: Any = None) -> Any:
         """A latch that fires once the condition holds after some turn. Called under the lock."""
-        latch = self._new_latch()
+        latch = latch or self._new_latch()
         self._conditions.append((condition, latch))
         return latch
 
@@ -226,6 +272,36 @@ class Host:
         return TransportError(f"no broker answered ({trouble}{also}); is the cluster running?")
 
     # For the drivers -------------------------------------------------------------------------------------------
+    async def until_on_loop(self, condition: Callable[[], bool], seconds: float | None) -> bool:
+        """Wait until a condition on the session holds or the session is over (True), or the time is over (False)."""
+        with self.lock:
+            if condition() or self.over is not None:
+                return True
+            latch: TaskLatch = self.expect(condition, TaskLatch(self._loop))
+        fired = False
+        timer = None if seconds is None else self._loop.call_later(max(0.0, seconds), latch.run_out)
+        try:
+            fired = await latch.future
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if not fired:
+                with self.lock:
+                    self.forget(latch)
+        return fired
+
+    def _begin_leaving(self, seconds: float) -> None:
+        self._leaving = self._loop.create_task(self._leave(seconds))
+
+    async def _leave(self, seconds: float) -> None:
+        session = self.session
+        await self.until_on_loop(lambda: session.idle, seconds)
+        with self.lock:
+            session.close()
+            self.wake()
+        await self.until_on_loop(lambda: session.error is not None, 1.0)
+        await self._stop_driver()
+
     async def _start_driver(self) -> None:
         """On the event loop that will carry the session."""
         try:
@@ -255,6 +331,8 @@ class Host:
         driver.start(self._storage)
 
     async def _stop_driver(self) -> None:
+        if self.over is None:
+            self.over = LocalProtocolError("the bus is closed; connect again")
         if self.driver is not None:
             await self.driver.stop()
         if self._storage is not None:

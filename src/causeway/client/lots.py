@@ -7,7 +7,6 @@ the application accepted. Does not know links. Cost grows with lots and runs, no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -86,8 +85,6 @@ class Lot(msgspec.Struct, eq=False):
     stale: bool = False
     """Our numbers mean nothing any more: express, and the link it came by is gone."""
     dirty: bool = False
-    handler: Any = None
-    """The driver's."""
     at: Instant = 0
     """When the mailbox's owner took it."""
     expires: Instant = 0
@@ -168,11 +165,6 @@ class Lot(msgspec.Struct, eq=False):
     def causal(self) -> bool:
         """Whether a seat handed it on, in causal order."""
         return self.published is not None and is_seat(self.source)
-
-    @property
-    def replayed(self) -> bool:
-        """Whether it was handed out from a history, where nothing is settled."""
-        return self.seen is None and self.handler is not None
 
     @property
     def finished(self) -> bool:

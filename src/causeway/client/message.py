@@ -6,7 +6,7 @@ How headers travel is in `wire.headers`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -134,6 +134,8 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
 
     _lot: Lot
     _index: int
+    _handler: Any = None
+    """Who handed it out and settles it; the driver's."""
 
     @property
     def body(self) -> bytes:
@@ -182,8 +184,13 @@ class Delivery(msgspec.Struct, gc=False, eq=False):
         published = self._lot.published
         if published is None or not published.topic:
             return None
-        show = getattr(self._lot.handler, "show_topic", None)
+        show = getattr(self._handler, "show_topic", None)
         return published.topic if show is None else str(show(published.topic))
+
+    @property
+    def replayed(self) -> bool:
+        """Whether it was handed out from a history, where nothing is settled."""
+        return self._lot.seen is None and self._handler is not None
 
     @property
     def order(self) -> str | None:

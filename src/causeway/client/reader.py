@@ -44,7 +44,6 @@ class MailReader(Errand):
         "exclusive",
         "fresh",
         "front",
-        "handler",
         "held",
         "history",
         "interest",
@@ -113,7 +112,6 @@ class MailReader(Errand):
         """Reads the other way of critical topics; what it gets is queued here (see `merging`)."""
         self.front: MailReader = self
         """Who hands out what it gets: itself, or the reader whose twin it is."""
-        self.handler: Any = None
         self.waiter: Any = None
 
     @property

@@ -223,10 +223,17 @@ class Session(SessionMachine):
         return twin
 
     def take(
-        self, consumer: MailReader, limit: int, make: Callable[[Lot, int], Shown], *, accept: bool = False
+        self,
+        consumer: MailReader,
+        limit: int,
+        make: Callable[..., Shown],
+        handler: object = None,
+        *,
+        accept: bool = False,
     ) -> list[Shown]:
-        """Hand up to `limit` messages to the application, each made by `make(lot, index)`; with `accept` as done."""
-        return self._consumers.take(consumer, limit, make, accept=accept)
+        """Hand up to `limit` messages to the application, each made by `make(lot, index, handler)`; with `accept` as
+        done. The session never holds the handler, so that one which the application has forgotten can end."""
+        return self._consumers.take(consumer, limit, make, handler, accept=accept)
 
     @property
     def urgent(self) -> bool:

@@ -119,6 +119,10 @@ class ThreadEngine(Host):
     def breathe(self) -> None:
         """The thread needs no help."""
 
+    async def _leave(self, seconds: float) -> None:
+        await super()._leave(seconds)
+        self._loop.call_soon(self._loop.stop)
+
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()

@@ -23,6 +23,7 @@ from causeway.client._async.sending import BusSending
 from causeway.client._async.transaction import Transaction
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import duration_of
+from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
 from causeway.client.url import parse_url
@@ -95,11 +96,14 @@ def connect(
 class Bus(BusSending, BusReading, BusLooking):
     """One application's connection to the cluster; survives the loss of brokers by itself."""
 
+    _started = False
+
     def __init__(self, config: SessionConfig, state: Path | None, connect_timeout: float, naming: Naming) -> None:
         super().__init__(LoopEngine(config, state, Message, Receipt), naming)
         self._connect_timeout = connect_timeout
         self._close_timeout = 5.0
         self._started = False
+        self._began = origin()
 
     # Life ------------------------------------------------------------------------------------------------------
     async def open(self) -> Bus:
@@ -136,7 +140,7 @@ class Bus(BusSending, BusReading, BusLooking):
         if not self._started:
             return None
         for feed in list(self._feeds):
-            feed.finish()
+            feed.abandon()
         with engine.lock:
             engine.run_deferred()
             engine.wake()
@@ -156,6 +160,11 @@ class Bus(BusSending, BusReading, BusLooking):
             text = f"{unresolved} messages were not acknowledged when the bus was closed; `flush` waits for them"
             error = DeadlineExceeded(f"{text}; whether they arrived is unknown")
         return error
+
+    def __del__(self) -> None:
+        if self._started and self._engine.over is None:
+            self._engine.abandon(self._close_timeout)
+            self._engine.warn_unclosed(f"the bus of {self.name!r}", self._began)
 
     async def __aenter__(self) -> Bus:
         return await self.open()

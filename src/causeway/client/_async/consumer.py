@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from causeway.client.aio import LoopEngine
+from causeway.client.leaving import left_willingly, looping_frame, origin
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
 from causeway.client.reader import MailReader
 from causeway.errors import DeadlineExceeded, LocalProtocolError
@@ -55,7 +56,7 @@ class Message(Delivery, gc=False, eq=False):
         """Answer a request, in the class and order it was sent with; returns when the answer is acknowledged."""
         own = self.all_headers()
         target, correlation = own.get(REPLY_TO), own.get(CORRELATION)
-        bus = getattr(self._lot.handler, "bus", None)
+        bus = getattr(self._handler, "bus", None)
         if not isinstance(target, str) or bus is None:
             raise LocalProtocolError(f"message {self.id} is not a request: nobody waits for an answer")
         service = "express" if self.stream == ServiceClass.EXPRESS else "recoverable"
@@ -64,7 +65,7 @@ class Message(Delivery, gc=False, eq=False):
 
     def _consumer(self) -> MailboxConsumer | None:
         """Who settles it; None for answers to requests, which are settled when they arrive."""
-        handler = self._lot.handler
+        handler = self._handler
         if handler is None and self._lot.seen is None:
             raise LocalProtocolError(f"message {self.id} was only browsed: receive it to acknowledge it")
         if not isinstance(handler, MailboxConsumer):
@@ -78,12 +79,25 @@ class Message(Delivery, gc=False, eq=False):
         """Raise LocalProtocolError unless it is still to be acknowledged or given back."""
         before = self._lot.settlement(self._index)
         if before:
-            how = " when it was handed out (auto_ack=True)" if getattr(self._lot.handler, "_auto_ack", False) else ""
+            how = " when it was handed out (auto_ack=True)" if getattr(self._handler, "_auto_ack", False) else ""
             raise LocalProtocolError(f"message {self.id} was already {before}{how}; settle each message once")
 
 
+async def served(engine: LoopEngine, reader: MailReader, timeout: float | None) -> None:
+    """Until a broker serves this reader. Raises DeadlineExceeded, or Refused when none will."""
+    if not await engine.until(lambda: reader.begun or reader.error is not None, timeout):
+        why = reader.trouble or engine.session.trouble
+        raise DeadlineExceeded(f"no broker serves {reader.mailbox!r} within {timeout:g} s ({why})")
+    if reader.error is not None:
+        raise reader.error
+    engine.check()
+
+
 class MailboxConsumer:
-    """One consumer of a mailbox; several compete. It attaches at once, and again wherever the mailbox goes."""
+    """One consumer of a mailbox; several compete. It attaches at once, and again wherever the mailbox goes.
+
+    It lives as long as somebody holds it or one of its messages; then it is closed, if nobody did so before.
+    """
 
     def __init__(self, bus: Any, engine: LoopEngine, reader: MailReader, *, auto_ack: bool) -> None:
         self.bus = bus
@@ -91,7 +105,7 @@ class MailboxConsumer:
         self._reader = reader
         self._auto_ack = auto_ack
         self._closed = False
-        reader.handler = self
+        self._began = origin()
 
     @property
     def mailbox(self) -> str:
@@ -117,20 +131,14 @@ class MailboxConsumer:
                 raise self._reader.error
             return []
         session = self._engine.session
-        found = session.take(self._reader, limit, Message, accept=self._auto_ack)
+        found = session.take(self._reader, limit, Message, self, accept=self._auto_ack)
         if session.urgent:
             self._engine.wake()
         return found
 
     async def attached(self, timeout: float | None = None) -> None:
         """Until a broker serves this consumer. Raises DeadlineExceeded, or Refused when none will."""
-        engine, reader = self._engine, self._reader
-        if not await engine.until(lambda: reader.begun or reader.error is not None, timeout):
-            why = reader.trouble or engine.session.trouble
-            raise DeadlineExceeded(f"no broker serves {self.mailbox!r} within {timeout:g} s ({why})")
-        if reader.error is not None:
-            raise reader.error
-        engine.check()
+        await served(self._engine, self._reader, timeout)
 
     async def ready(self, timeout: float | None = None) -> None:
         """As `attached`, with the time limit of the bus if none is given."""
@@ -162,6 +170,7 @@ class MailboxConsumer:
         """End without waiting: unsettled messages go to others."""
         engine = self._engine
         with engine.lock:
+            engine.run_deferred()
             if not self._closed:
                 self._closed = True
                 engine.session.detach(self._reader)
@@ -176,20 +185,25 @@ class MailboxConsumer:
         else:
             self.settle(lot, index)
 
-    def finish_later(self, last: Message | None) -> None:
-        """A loop was left with this message, maybe in a finalizer: conclude it and end, with the next turn."""
-        self._engine.defer(lambda: self._finish(last))
+    def conclude_later(self, message: Message, *, done: bool) -> None:
+        """The same with the next turn, for finalizers; or give it back, if the loop was not done with it."""
+        session, lot, index = self._engine.session, message._lot, message._index
 
-    def _finish(self, last: Message | None) -> None:
-        session = self._engine.session
-        if last is not None and not self._closed:
-            lot, index = last._lot, last._index
-            if lot.was_rolled_back(index):
-                session.give_back(lot, index, index)
-            else:
-                session.accept(lot, index, index)
-        self._closed = True
-        session.detach(self._reader)
+        def act() -> None:
+            (session.accept if done and not lot.was_rolled_back(index) else session.give_back)(lot, index, index)
+
+        self._engine.defer(act)
+
+    def release_later(self) -> None:
+        """End with the next turn; for finalizers."""
+        if not self._closed:
+            self._closed = True
+            self._engine.detach_later(self._reader)
+
+    def __del__(self) -> None:
+        if not self._closed:
+            self.release_later()
+            self._engine.warn_unclosed(f"the consumer of {self.mailbox!r}", self._began)
 
     async def aclose(self) -> None:
         """End; returns when what was acknowledged is confirmed. Unsettled messages go to others."""
@@ -206,7 +220,7 @@ class MailboxConsumer:
         await self.aclose()
 
     def __aiter__(self) -> AsyncIterator[Message]:
-        return MessageFeed(self, owns=False)
+        return MessageLoop(MessageFeed(self, owns=False))
 
     def _check(self) -> None:
         self._engine.check()
@@ -217,8 +231,9 @@ class MailboxConsumer:
 
 
 class MessageFeed:
-    """A loop over a mailbox. With `auto_ack` a message is acknowledged when the loop asks for the next one or ends,
-    unless the loop's body has acknowledged it, given it back, or put it in a transaction itself."""
+    """A mailbox to loop over. With `auto_ack` a message is acknowledged when the loop asks for the next one or is left
+    by `break` or `return`, and given back when the loop is left by an exception or in any other way; unless its body has
+    acknowledged it, given it back, or put it in a transaction itself."""
 
     def __init__(
         self, consumer: MailboxConsumer, *, auto_ack: bool = False, timeout: float | None = None, owns: bool = True
@@ -231,8 +246,8 @@ class MessageFeed:
         self._last: Message | None = None
         self.over = False
 
-    def __aiter__(self) -> MessageFeed:
-        return self
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return MessageLoop(self)
 
     async def __anext__(self) -> Message:
         last = self._last
@@ -263,9 +278,17 @@ class MessageFeed:
             self._consumer.conclude(last)
         await self._consumer.aclose()
 
-    def finish(self) -> None:
-        """Acknowledge the message the loop was left with, and end the consumer."""
-        self._consumer.finish_later(self._stop())
+    def leave(self, *, done: bool) -> None:
+        """The loop was left with the last message done, or not; maybe in a finalizer."""
+        last, self._last = self._last, None
+        if last is not None:
+            self._consumer.conclude_later(last, done=done)
+
+    def abandon(self) -> None:
+        """End, and give back the message that a loop is at; maybe in a finalizer."""
+        self.leave(done=False)
+        self._stop()
+        self._consumer.release_later()
 
     def _stop(self) -> Message | None:
         """No further message; the one the loop was at."""
@@ -275,9 +298,8 @@ class MessageFeed:
         return last
 
     def __del__(self) -> None:
-        # A loop left by `break` or an exception drops its feed here; its last message must not hang in the air.
         if self._owns and not self.over:
-            self._consumer.finish_later(self._last)
+            self.abandon()
 
     async def __aenter__(self) -> MessageFeed:
         return self
@@ -285,4 +307,25 @@ class MessageFeed:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self.leave(done=False)
         await self.aclose()
+
+
+class MessageLoop:
+    """One loop over a feed. Only the loop itself holds it, so it knows when and how the loop is left."""
+
+    __slots__ = ("_feed", "_looping")
+
+    def __init__(self, feed: MessageFeed) -> None:
+        self._feed = feed
+        self._looping = looping_frame()
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self
+
+    def __anext__(self) -> Any:
+        return self._feed.__anext__()
+
+    def __del__(self) -> None:
+        self._feed.leave(done=left_willingly(self._looping))

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from causeway.client._async.base import BusBase, wait_of
-from causeway.client._async.consumer import MailboxConsumer, MessageFeed
+from causeway.client._async.consumer import MailboxConsumer, MessageFeed, served
 from causeway.client._async.subscription import Subscription, TopicsConsumer
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import check_order, check_wait
@@ -26,6 +26,7 @@ from causeway.client.subscriptions import (
 )
 from causeway.errors import Code, ConfigError, Refused
 from causeway.topics import Naming, temporary_prefix, temporary_topic
+from causeway.types import SECOND
 
 
 class BusReceiving(BusBase):
@@ -104,8 +105,9 @@ class BusReceiving(BusBase):
     ) -> MessageFeed:
         """`async for message in bus.receive():` over a mailbox; arguments as of `consumer`.
 
-        With `auto_ack` a message is acknowledged when the loop asks for the next one or ends, unless its body did so,
-        gave it back or put it in a transaction. With `timeout` the loop ends after so many seconds without a message.
+        With `auto_ack` a message is acknowledged when the loop asks for the next one or is left by `break` or `return`,
+        and given back when the loop is left by an exception; unless its body did so or put it in a transaction itself.
+        With `timeout` the loop ends after so many seconds without a message.
         """
         check_wait(timeout)
         consumer = self.consumer(
@@ -285,13 +287,13 @@ class BusReceiving(BusBase):
             mailbox = session.private_mailbox()
             reader = self._temporary[mailbox] = session.attach(mailbox, prefetch)
             engine.wake()
-        keeper = MailboxConsumer(self, engine, reader, auto_ack=False)
         try:
-            await keeper.ready(timeout)
+            await served(engine, reader, session.config.timeout / SECOND if timeout is None else timeout)
         except BaseException:
             with engine.lock:
                 self._temporary.pop(mailbox, None)
-            keeper.release()
+                session.detach(reader)
+                engine.wake()
             raise
         return mailbox
 

@@ -77,7 +77,7 @@ class Transaction:
         """
         self._check_open()
         lot, index = message._lot, message._index
-        if lot.replayed:
+        if message.replayed:
             return
         with self._engine.lock:
             message.check_unsettled()

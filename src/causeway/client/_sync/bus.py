@@ -21,6 +21,7 @@ from causeway.client._sync.receipt import Receipt
 from causeway.client._sync.sending import BusSending
 from causeway.client._sync.transaction import Transaction
 from causeway.client.arguments import duration_of
+from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
 from causeway.client.threaded import ThreadEngine
@@ -94,11 +95,14 @@ def connect(
 class Bus(BusSending, BusReading, BusLooking):
     """One application's connection to the cluster; survives the loss of brokers by itself."""
 
+    _started = False
+
     def __init__(self, config: SessionConfig, state: Path | None, connect_timeout: float, naming: Naming) -> None:
         super().__init__(ThreadEngine(config, state, Message, Receipt), naming)
         self._connect_timeout = connect_timeout
         self._close_timeout = 5.0
         self._started = False
+        self._began = origin()
 
     # Life ------------------------------------------------------------------------------------------------------
     def open(self) -> Bus:
@@ -135,7 +139,7 @@ class Bus(BusSending, BusReading, BusLooking):
         if not self._started:
             return None
         for feed in list(self._feeds):
-            feed.finish()
+            feed.abandon()
         with engine.lock:
             engine.run_deferred()
             engine.wake()
@@ -155,6 +159,11 @@ class Bus(BusSending, BusReading, BusLooking):
             text = f"{unresolved} messages were not acknowledged when the bus was closed; `flush` waits for them"
             error = DeadlineExceeded(f"{text}; whether they arrived is unknown")
         return error
+
+    def __del__(self) -> None:
+        if self._started and self._engine.over is None:
+            self._engine.abandon(self._close_timeout)
+            self._engine.warn_unclosed(f"the bus of {self.name!r}", self._began)
 
     def __enter__(self) -> Bus:
         return self.open()

@@ -9,6 +9,7 @@ from typing import Any
 from causeway.client._sync.base import wait_of
 from causeway.client._sync.consumer import MailboxConsumer, Message
 from causeway.client.inquiries import BrowseInquiry
+from causeway.client.lots import Lot
 from causeway.client.reader import MailReader
 from causeway.client.subscriptions import Replay
 from causeway.client.threaded import ThreadEngine
@@ -39,7 +40,7 @@ class Subscription(TopicsConsumer):
         self._begun = False
         """Whether the replay knows its end."""
         self._page: BrowseInquiry | None = None
-        self._past: deque[Message] = deque()
+        self._past: deque[tuple[Lot, int]] = deque()
 
     @property
     def pattern(self) -> str:
@@ -89,7 +90,7 @@ class Subscription(TopicsConsumer):
             self.ready(timeout)
         while self._replay is not None and not self._past:
             self._read_page(self._replay)
-        return [self._past.popleft() for _ in range(min(limit, len(self._past)))]
+        return [Message(*self._past.popleft(), self) for _ in range(min(limit, len(self._past)))]
 
     def _read_page(self, replay: Replay) -> None:
         engine, session = self._engine, self._engine.session
@@ -104,8 +105,7 @@ class Subscription(TopicsConsumer):
                 self._page = session.browse(self._reader.history, limit=ID_MAX, selector=selector)
         page = self._page
         for lot in self.bus._answer(page):
-            lot.handler = self
-            self._past.extend(Message(lot, index) for index in replay.wanted(lot))
+            self._past.extend((lot, index) for index in replay.wanted(lot))
         with engine.lock:
             self._page = session.browse_on(page)
         if self._page is None:
