@@ -148,7 +148,8 @@ async def test_requests_are_answered_in_causal_order(town: Town) -> None:
     assert (reply.body, reply.source, reply.order) == (b"re: open?", "clerk", "causal")
     mailbox = await shop.temporary_mailbox()
     await clerk.send(mailbox, b"psst", order="causal", timeout=PATIENCE)
-    assert (await shop.consumer(mailbox).get(PATIENCE)).body == b"psst"
+    async with shop.consumer(mailbox) as consumer:
+        assert (await consumer.get(PATIENCE)).body == b"psst"
 
 
 async def test_other_messages_pass_beside_it_and_others_hear_it_too(town: Town) -> None:
@@ -200,4 +201,5 @@ async def test_domains_that_nothing_joins_have_no_route() -> None:
             await alice.send("bob", b"x", order="causal", timeout=PATIENCE)
         assert caught.value.code == Code.NO_ROUTE
         await alice.send("alice", b"after", order="causal", timeout=PATIENCE)
-        assert (await alice.consumer().get(PATIENCE)).body == b"after", "a send that fails leaves no hole"
+        async with alice.consumer() as consumer:
+            assert (await consumer.get(PATIENCE)).body == b"after", "a send that fails leaves no hole"

@@ -86,7 +86,8 @@ async def test_transaction_moves_a_message_atomically(cluster: LocalCluster) -> 
             tx.send("log", b"moved")
             tx.ack(message)
         for mailbox, body in (("vault", b"gold"), ("log", b"moved")):
-            arrived = await bus.consumer(mailbox).get(10)
+            async with bus.consumer(mailbox) as consumer:
+                arrived = await consumer.get(10)
             assert arrived.body == body
             assert arrived.service == "committed"
         assert [found.body async for found in bus.browse("source")] == []
@@ -185,7 +186,8 @@ def test_sync_client_does_the_same(cluster: LocalCluster) -> None:
         assert sorted(seen) == sorted(SERVICES)
         with plain.transaction() as tx:
             tx.send("plain", b"last")
-        assert plain.consumer().get(10).body == b"last"
+        with plain.consumer() as consumer:
+            assert consumer.get(10).body == b"last"
 
 
 # Trouble --------------------------------------------------------------------------------------------------------
@@ -208,7 +210,8 @@ async def stream_through(cluster: LocalCluster, count: int, trouble: Callable[[i
             left.send_nowait("right", str(number), service="transactional", timeout=60)
         await left.flush(60)
         await asyncio.wait_for(consumer, 60)
-        assert await right.consumer().get_batch(10, 0.3) == []
+        async with right.consumer() as consumer:
+            assert await consumer.get_batch(10, 0.3) == []
     return seen
 
 
@@ -318,7 +321,8 @@ def test_fixture_gives_users_a_cluster(tmp_path: Path) -> None:
         "def test_mine(causeway_cluster):\n"
         "    with causeway.sync.connect(causeway_cluster.url, name='me') as bus:\n"
         "        bus.send('me', 'hello')\n"
-        "        assert bus.consumer().get(10).text == 'hello'\n"
+        "        with bus.consumer() as consumer:\n"
+        "            assert consumer.get(10).text == 'hello'\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     if "causeway.testing.plugin" not in {entry.value for entry in entry_points(group="pytest11")}:

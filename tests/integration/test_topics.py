@@ -470,18 +470,21 @@ async def test_transaction_publishes_and_acknowledges_together_or_not_at_all(clu
                 tx.send("invoices", "invoice")
                 tx.ack(message)
         assert sorted(await texts(reader, 2)) == ["cover", "printed"]
-        assert (await editor.consumer("invoices").get(10)).text == "invoice"
+        async with editor.consumer("invoices") as consumer:
+            assert (await consumer.get(10)).text == "invoice"
         greeted = editor.subscription("printed/*")
         message = await greeted.get(10)
         assert (message.text, message.headers, message.service) == ("cover", {"pages": 2}, "committed")
     async with causeway.connect(cluster.url, name="editor-2") as other:
+        drafts = other.consumer("drafts")
         with pytest.raises(DeadlineExceeded):
-            await other.consumer("drafts").get(0.2)
+            await drafts.get(0.2)
 
 
 async def test_transaction_takes_from_a_subscription(cluster: LocalCluster) -> None:
     async with causeway.connect(cluster.url, name="relay") as relay:
-        await relay.subscription("raw", name="in", durable=True).ready(10)
+        raw = relay.subscription("raw", name="in", durable=True)
+        await raw.ready(10)
     async with causeway.connect(cluster.url, name="relay") as relay:
         cooked = relay.subscription("cooked")
         await cooked.ready(10)

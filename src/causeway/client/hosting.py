@@ -8,10 +8,12 @@ calls `handle`; the application's calls go to the session under `lock`, from the
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import secrets
 import threading
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -328,9 +330,11 @@ class Host:
             self.session.trace_to(ApplicationTrace(clock, self._lake.add))
         self.driver = driver
         self.over = None
+        _open.add(self)
         driver.start(self._storage)
 
     async def _stop_driver(self) -> None:
+        _open.discard(self)
         if self.over is None:
             self.over = LocalProtocolError("the bus is closed; connect again")
         if self.driver is not None:
@@ -339,6 +343,19 @@ class Host:
             self._storage.close()
         if self._lake is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._lake.close)
+
+    def disown(self) -> None:
+        """In a forked child: the session, its thread and its sockets are the parent's."""
+        self.lock = threading.Lock()  # the old one may be held by a thread that only the parent has
+        if self.driver is not None:
+            self.driver.disown()
+        self.driver = self._storage = self._lake = None
+        self.over = LocalProtocolError(
+            "this process was forked from the one that connected; connect in the child (with gunicorn: in `post_fork`)"
+        )
+        self.lanes.clear()
+        for reader in self.session.consumers():
+            reader.queue.clear()
 
     def _on_crash(self, error: BaseException) -> None:
         with self.lock:
@@ -417,3 +434,15 @@ def _fire(what: Waitable) -> None:
         for latch in what.waiter:
             latch.fire()
         what.waiter = None
+
+
+def _disown_all() -> None:
+    for host in list(_open):
+        host.disown()
+
+
+_open: weakref.WeakSet[Host] = weakref.WeakSet()
+"""Those that a forked child would inherit."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_disown_all)

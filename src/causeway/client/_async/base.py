@@ -30,7 +30,7 @@ class BusBase:
     @property
     def connected(self) -> bool:
         """Whether a broker takes sends at this moment."""
-        return self._engine.session.connected
+        return self._engine.over is None and self._engine.session.connected
 
     async def _answer(self, inquiry: Any) -> Any:
         engine = self._engine

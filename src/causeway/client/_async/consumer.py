@@ -201,7 +201,7 @@ class MailboxConsumer:
             self._engine.detach_later(self._reader)
 
     def __del__(self) -> None:
-        if not self._closed:
+        if not self._closed and self._reader.error is None:
             self.release_later()
             self._engine.warn_unclosed(f"the consumer of {self.mailbox!r}", self._began)
 
@@ -232,7 +232,7 @@ class MailboxConsumer:
 
 class MessageFeed:
     """A mailbox to loop over. With `auto_ack` a message is acknowledged when the loop asks for the next one or is left
-    by `break` or `return`, and given back when the loop is left by an exception or in any other way; unless its body has
+    by `break` or `return`, and given back when the loop is left by an exception or otherwise; unless its body has
     acknowledged it, given it back, or put it in a transaction itself."""
 
     def __init__(

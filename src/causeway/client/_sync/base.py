@@ -31,7 +31,7 @@ class BusBase:
     @property
     def connected(self) -> bool:
         """Whether a broker takes sends at this moment."""
-        return self._engine.session.connected
+        return self._engine.over is None and self._engine.session.connected
 
     def _answer(self, inquiry: Any) -> Any:
         engine = self._engine

@@ -6,6 +6,7 @@ Owns: framing, the write buffer's marks, orderly closing. Must not know: what an
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, Final, cast
 
@@ -145,6 +146,16 @@ class Connection(asyncio.Protocol):
     def say_goodbye(self, error: RemoteProtocolError) -> None:
         """Tell the peer what it did wrong; the close follows."""
         self.parts.append(encode_frame(Goodbye(int(error.code), error.detail)))
+
+    def disown(self) -> None:
+        """In a forked child: put nothing in place of our copy of the socket, so that whatever the event loop does to
+        it never reaches the peer, and the peer sees it when the parent goes."""
+        self.closed = True
+        if self._transport is not None:
+            descriptor = self._transport.get_extra_info("socket").fileno()
+            with open(os.devnull, "rb") as nothing:
+                if descriptor >= 0:
+                    os.dup2(nothing.fileno(), descriptor, inheritable=False)
 
     def close(self) -> None:
         """Send what is buffered, then end. Cut if the peer does not take it in time.

@@ -141,6 +141,12 @@ class MachineDriver:
         for connection in list(self._draining):
             connection.abort()
 
+    def disown(self) -> None:
+        """In a forked child: the connections are its parent's. Let go of them, without a word, and never act again."""
+        self._stopped = True
+        for connection in (*self._connections.values(), *self._draining):
+            connection.disown()
+
     # From connections --------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:
         """A connection is up."""

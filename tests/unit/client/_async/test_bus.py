@@ -248,7 +248,8 @@ async def test_delivery_is_confirmed_when_the_receiver_has_settled(broker: FakeB
         receipt = await shop.send("orders", b"x", confirm=True)
         with pytest.raises(DeadlineExceeded, match="not confirmed"):
             await receipt.confirmed(0.05)
-        (await other.consumer(auto_ack=True).get(5)).body  # noqa: B018  handing it out settles it
+        async with other.consumer(auto_ack=True) as consumer:
+            await consumer.get(5)  # handing it out settles it
         assert await receipt.confirmed(5)
         with pytest.raises(ConfigError, match="confirm=True"):
             await (await shop.send("orders", b"y")).confirmed()
@@ -481,7 +482,8 @@ async def test_kept_state_carries_sends_and_acceptances_over_a_restart(broker: F
         assert again.id == identity
         await eventually(lambda: broker.stored("orders") == [b"unanswered"])
         await again.send("shop", b"two")
-        assert (await again.consumer().get(5)).text == "two"
+        async with again.consumer() as consumer:
+            assert (await consumer.get(5)).text == "two"
 
 
 async def test_kept_state_is_for_one_application_at_a_time(broker: FakeBroker, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import threading
 from collections.abc import AsyncIterator
 
 import pytest
@@ -184,7 +183,5 @@ async def test_consumer_collected_in_another_thread_ends(broker: FakeBroker, bus
     holder = [bus.consumer("orders")]
     await eventually(lambda: broker.consumers)
     with pytest.warns(ResourceWarning, match="not closed"):
-        thread = threading.Thread(target=holder.clear)
-        thread.start()
-        thread.join()
+        await asyncio.to_thread(holder.clear)
     await eventually(lambda: not broker.consumers)

@@ -98,7 +98,8 @@ async def test_attach_says_what_kind_of_subscription_it_is(broker: FakeBroker) -
         for options in ({}, {"durable": True, "name": "b"}, {"durable": True, "shared": True, "name": "b"}):
             alone = not options.get("shared")
             subscription = bus.subscription("roads/#", no_local=alone, **options)  # type: ignore[arg-type]
-            await subscription.ready()
+            async with subscription:
+                await subscription.ready()
         private, durable, shared = broker.attaches
         assert private.mailbox.startswith("shop/1~")
         assert (durable.mailbox, shared.mailbox) == ("sub/shop/b", "shared/b")
@@ -332,7 +333,8 @@ async def test_request_whose_answer_cannot_come_is_not_sent(broker: FakeBroker) 
 
 async def test_consumer_of_a_mailbox_says_which_messages_it_wants_and_whether_alone(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
-        await bus.consumer("orders", selector="lane = 2", exclusive=True).ready()
+        async with bus.consumer("orders", selector="lane = 2", exclusive=True) as consumer:
+            await consumer.ready()
         feed = bus.receive("orders", selector="lane = 1")
         await feed.ready()
         assert [(head.selector, head.exclusive) for head in broker.attaches] == [

@@ -113,8 +113,8 @@ def test_waits_end_in_time(broker: FakeBroker) -> None:
         bus._close_timeout = 0.05
         with pytest.raises(DeadlineExceeded):
             bus.send("orders", b"x", timeout=0.1)
-        with pytest.raises(DeadlineExceeded):
-            bus.consumer("orders").get(0.05)
+        with bus.consumer("orders") as consumer, pytest.raises(DeadlineExceeded):
+            consumer.get(0.05)
 
 
 def test_unreachable_cluster_is_named_and_no_thread_stays() -> None:
@@ -146,7 +146,8 @@ def test_kept_state_survives_a_restart(broker: FakeBroker, tmp_path: Path) -> No
     with causeway.sync.connect(broker.url, name="shop", state=tmp_path) as bus:
         identity = bus.id
         bus.send("shop", b"one")
-        bus.consumer(auto_ack=True).get(5)
+        with bus.consumer(auto_ack=True) as consumer:
+            consumer.get(5)
     broker.box("shop").seen.clear()
     with causeway.sync.connect(broker.url, name="shop", state=tmp_path) as bus:
         assert bus.id == identity

@@ -36,7 +36,8 @@ def test_temporary_destinations_are_for_their_own_bus(broker: FakeBroker) -> Non
     with causeway.sync.connect(broker.url, name="shop") as bus:
         mailbox = bus.temporary_mailbox()
         bus.send(mailbox, b"x")
-        assert bus.consumer(mailbox).get(5).body == b"x"
+        with bus.consumer(mailbox) as consumer:
+            assert consumer.get(5).body == b"x"
         with causeway.sync.connect(broker.url, name="desk") as desk, pytest.raises(ConfigError):
             desk.subscribe(bus.temporary_topic())
     assert mailbox in broker.ended
