@@ -312,6 +312,27 @@ async def test_exactly_once_survives_the_death_of_the_application(cluster: Local
         assert results == list(range(40))
 
 
+async def test_ten_consumers_share_what_lies_in_a_mailbox(cluster: LocalCluster) -> None:
+    async with causeway.connect(cluster.url, name="crowd") as bus:
+        for number in range(1000):
+            bus.send_nowait("shared-work", str(number))
+        await bus.flush()
+        shares: list[int] = []
+
+        async def work(consumer: causeway.MailboxConsumer) -> None:
+            count = 0
+            while batch := await consumer.get_batch(8, 2):
+                count += len(batch)
+                batch[-1].ack_all()
+                await asyncio.sleep(0.01)  # it is work
+            shares.append(count)
+
+        consumers = [bus.consumer("shared-work") for _ in range(10)]
+        await asyncio.gather(*map(work, consumers))
+        assert sum(shares) == 1000
+        assert min(shares) >= 16
+
+
 # Fixture --------------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_fixture_gives_users_a_cluster(tmp_path: Path) -> None:

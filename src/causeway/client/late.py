@@ -18,7 +18,7 @@ LATE: Final[Duration] = 20 * MILLISECOND
 """At most so late; a consumer that runs short of credit before that is settled at once."""
 
 CREDIT_SHARE: Final = 4
-"""Said when the settled messages make up one in so many of the consumer's credit."""
+"""Said when the settled messages make up one in so many of the consumer's window."""
 
 
 class LateSettles:
@@ -34,14 +34,14 @@ class LateSettles:
         """The application settled so many more."""
         before = self._counts.get(consumer, 0)
         self._counts[consumer] = before + count
-        if not before or (before + count) * CREDIT_SHARE >= consumer.credit:
+        if not before or (before + count) * CREDIT_SHARE >= consumer.window:
             self.news.append(consumer)
 
     def pressing(self, now: Instant) -> list[MailReader]:
         """Those that must speak now."""
         found = self._due.pop_due(now)
         for consumer in self.news:
-            if self._counts.get(consumer, 0) * CREDIT_SHARE >= consumer.credit:
+            if self._counts.get(consumer, 0) * CREDIT_SHARE >= consumer.window:
                 found.append(consumer)
             else:
                 self._due.set_if_unset(consumer, now + LATE)

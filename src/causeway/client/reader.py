@@ -17,7 +17,7 @@ from causeway.client.lots import Lot
 from causeway.core.machine import Turn
 from causeway.core.messages import Attach, Attached, Detach, Interest, Moved, Settle
 from causeway.errors import CausewayError, Code
-from causeway.limits import SPANS_PER_FRAME_MAX
+from causeway.limits import PREFETCH, PREFETCH_FIRST, SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet
 from causeway.types import SECOND, VOLATILE_FROM, Duration, Instant, Span
 
@@ -49,6 +49,7 @@ class MailReader(Errand):
         "interest",
         "late",
         "numbers",
+        "prefetch",
         "queue",
         "returns",
         "seat_of",
@@ -56,22 +57,32 @@ class MailReader(Errand):
         "served",
         "settles",
         "twin",
+        "unbroken",
         "unconfirmed",
         "waiter",
+        "widened",
+        "window",
     )
 
     def __init__(
         self,
         number: int,
         mailbox: str,
-        credit: int,
+        prefetch: int | None,
         *,
         selector: str = "",
         exclusive: bool = False,
         interest: Interest | None = None,
     ) -> None:
         super().__init__(number, mailbox)
-        self.credit = credit
+        self.prefetch = prefetch
+        self.credit = PREFETCH if prefetch is None else prefetch
+        self.window = PREFETCH_FIRST if prefetch is None and not exclusive else self.credit
+        """How much of its credit is used: it doubles when the application has to wait for more."""
+        self.widened = False
+        """Its owner is still to hear of that."""
+        self.unbroken = 0
+        """Messages taken since the application last had to wait."""
         self.selector = selector
         self.exclusive = exclusive
         self.interest = interest
@@ -126,6 +137,18 @@ class MailReader(Errand):
             return self.answered
         return self.served and self.twin.served and (self.answered or self.twin.answered)
 
+    def want(self) -> bool:
+        """The application waits for more; whether that widens the window, as what it took without a wait and what it
+        still holds fill it."""
+        unbroken, self.unbroken = self.unbroken, 0
+        if self.window >= self.credit or not self.answered:
+            return False
+        if unbroken + sum(lot.taken - lot.low for lot in self.held.values()) < self.window:
+            return False
+        self.window = min(self.credit, 2 * self.window)
+        self.widened = True
+        return True
+
     def take_seat(self, seat: str) -> None:
         """The seat that hands on to it is known."""
         assert self.interest is not None
@@ -143,13 +166,15 @@ class MailReader(Errand):
             self.say_settled(turn, link, self.unconfirmed.spans())
             return
         self.attached_on = link
-        how = (self.selector, self.exclusive, self.interest)
+        how = (self.selector, self.exclusive, self.interest, self.window if self.window < self.credit else 0)
+        self.widened = False
         turn.send(link.conn, Attach(self.mailbox, self.number, self.credit, *how))
 
     def on_attached(self, head: Attached) -> None:
         """A broker serves it. Where it begins is settled by the first one that does."""
         if not self.served:
             self.numbers, self.history, self.fresh = dict(head.numbers), head.history, head.fresh
+        self.window = head.window or self.credit
         self.served = True
         self.contested_at = None
 

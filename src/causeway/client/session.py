@@ -188,7 +188,7 @@ class Session(SessionMachine):
     def attach(
         self,
         mailbox: str,
-        credit: int,
+        prefetch: int | None,
         *,
         selector: str | None = None,
         exclusive: bool = False,
@@ -202,11 +202,11 @@ class Session(SessionMachine):
         """
         self._check_open()
         check_mailbox("mailbox", mailbox)
-        if type(credit) is not int or not 1 <= credit <= CREDIT_MAX:
-            raise ConfigError("prefetch", credit, f"must be a whole number from 1 to {CREDIT_MAX}")
+        if prefetch is not None and (type(prefetch) is not int or not 1 <= prefetch <= CREDIT_MAX):
+            raise ConfigError("prefetch", prefetch, f"must be a whole number from 1 to {CREDIT_MAX}, or None")
         how = check_selector(selector)
         consumer = MailReader(
-            self._number(), mailbox, credit, selector=how, exclusive=bool(exclusive), interest=interest
+            self._number(), mailbox, prefetch, selector=how, exclusive=bool(exclusive), interest=interest
         )
         consumer.seat_of = seat_of
         self._fresh_consumers.append(consumer)
@@ -220,6 +220,7 @@ class Session(SessionMachine):
         twin = MailReader(self._number(), mailbox, consumer.credit, exclusive=consumer.exclusive, interest=interest)
         twin.front, twin.ends = consumer, is_private(consumer.mailbox)
         consumer.twin = twin
+        consumer.window = consumer.credit  # two readers cannot tell which of them is waited for
         return twin
 
     def take(
@@ -234,6 +235,10 @@ class Session(SessionMachine):
         """Hand up to `limit` messages to the application, each made by `make(lot, index, handler)`; with `accept` as
         done. The session never holds the handler, so that one which the application has forgotten can end."""
         return self._consumers.take(consumer, limit, make, handler, accept=accept)
+
+    def want(self, consumer: MailReader) -> None:
+        """The application waits for more than there is."""
+        self._consumers.want(consumer)
 
     @property
     def urgent(self) -> bool:

@@ -25,6 +25,7 @@ from causeway.core.messages import (
     Causal,
     Commit,
     Confirmed,
+    Credit,
     Deliver,
     Deposit,
     Detach,
@@ -216,6 +217,8 @@ class FakeBroker:
                 session.say(SeatGiven(head.token, self.seat, refusal, "no broker has a seat" if refusal else ""))
             case Attach():
                 self._attach(session, head)
+            case Credit():
+                self._consumer(session, head.consumer).credit = head.credit
             case Detach():
                 self.forget(session, head.consumer)
             case Settle():
@@ -248,7 +251,7 @@ class FakeBroker:
         if self.attach_refusal is not None:
             session.say(msgspec.structs.replace(self.attach_refusal, mailbox=head.mailbox))
             return
-        consumer = Consumer(session, head.mailbox, head.consumer, head.credit)
+        consumer = Consumer(session, head.mailbox, head.consumer, head.window or head.credit)
         numbers: tuple[tuple[str, int], ...] = ()
         if head.interest is not None:
             self.box(head.mailbox).interest = head.interest
@@ -258,7 +261,7 @@ class FakeBroker:
                 self.history = head.mailbox
                 consumer.credit = 0
         self.consumers.append(consumer)
-        session.say(Attached(head.mailbox, head.consumer, numbers, self.history if numbers else ""))
+        session.say(Attached(head.mailbox, head.consumer, numbers, self.history if numbers else "", window=head.window))
 
     def status(self, after: str) -> dict[str, object]:
         """One mailbox per page."""

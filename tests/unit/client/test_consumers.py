@@ -9,6 +9,7 @@ from causeway.client.outcomes import ConsumerAttached, MessagesArrived
 from causeway.core.messages import (
     Attach,
     Attached,
+    Credit,
     Deliver,
     Detach,
     EndMailbox,
@@ -36,6 +37,18 @@ def test_consumer_is_attached_at_home_and_known(stage: Stage, home: str) -> None
     assert stage.outcomes(ConsumerAttached)
     stage.sleep(900 * MILLISECOND)
     assert len(stage.said(Attach)) == 1
+
+
+def test_broker_that_knows_no_windows_gives_the_whole_credit(stage: Stage, home: str) -> None:
+    consumer = stage.session.attach("orders", None)
+    stage.turn()
+    assert stage.said(Attach, home) == [Attach("orders", consumer.number, 1024, window=16)]
+    stage.receive(home, Attached("orders", consumer.number))
+    stage.deliver(home, consumer, 1, 1, 16)
+    assert len(stage.shown(consumer)) == 16
+    stage.session.want(consumer)
+    stage.turn()
+    assert stage.said(Credit) == []
 
 
 def test_consumer_made_before_the_first_connection_is_attached_by_it(stage: Stage) -> None:

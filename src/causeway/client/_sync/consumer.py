@@ -125,11 +125,14 @@ class MailboxConsumer:
     def _take(self, limit: int) -> list[Message]:
         if self._closed:
             self._check()
+        session = self._engine.session
         if not self._reader.queue:
             if self._reader.error is not None:
                 raise self._reader.error
+            session.want(self._reader)
+            if session.urgent:
+                self._engine.wake()
             return []
-        session = self._engine.session
         found = session.take(self._reader, limit, Message, self, accept=self._auto_ack)
         if session.urgent:
             self._engine.wake()

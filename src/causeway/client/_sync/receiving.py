@@ -47,7 +47,7 @@ class BusReceiving(BusBase):
         exclusive: bool = False,
         topics: str | None = None,
         order: str | None = None,
-        prefetch: int = 1024,
+        prefetch: int | None = None,
         auto_ack: bool = False,
     ) -> MailboxConsumer:
         """A consumer of a mailbox (None: the application's own).
@@ -60,7 +60,8 @@ class BusReceiving(BusBase):
                 until `forget_topics` or until a consumer brings other topics.
             order: `causal`, and only with `topics`. A mailbox without topics shows messages in the order in which they
                 came, which is causal for those that were sent so.
-            prefetch: how many messages it holds unacknowledged at most.
+            prefetch: how many messages it holds unacknowledged at most. None: 16, doubled up to 1024 whenever it has to
+                wait for more, so that those who share a mailbox share it fairly.
             auto_ack: acknowledge messages as they are handed out.
         """
         engine, session = self._engine, self._engine.session
@@ -77,7 +78,7 @@ class BusReceiving(BusBase):
             if waiting is not None and exclusive:
                 raise ConfigError("exclusive", exclusive, "a temporary mailbox is its bus's alone anyway; leave it out")
             reader = waiting
-            if waiting is None or waiting.credit != prefetch or selector or interest:
+            if waiting is None or waiting.prefetch != prefetch or selector or interest:
                 how: dict[str, Any] = {"selector": selector, "exclusive": exclusive}
                 reader = session.attach(where, prefetch, interest=interest, seat_of=seat_of, **how)
             if waiting is not None:
@@ -98,7 +99,7 @@ class BusReceiving(BusBase):
         exclusive: bool = False,
         topics: str | None = None,
         order: str | None = None,
-        prefetch: int = 1024,
+        prefetch: int | None = None,
         auto_ack: bool = True,
         timeout: float | None = None,
     ) -> MessageFeed:
@@ -144,7 +145,7 @@ class BusReceiving(BusBase):
         retained: bool = True,
         start: str | int | float | datetime | None = None,
         order: str | None = None,
-        prefetch: int = 1024,
+        prefetch: int | None = None,
         auto_ack: bool = False,
     ) -> Subscription:
         """A consumer of what is published on the topics of a pattern (`*` for one level, `#` for the rest).
@@ -208,7 +209,7 @@ class BusReceiving(BusBase):
         retained: bool = True,
         start: str | int | float | datetime | None = None,
         order: str | None = None,
-        prefetch: int = 1024,
+        prefetch: int | None = None,
         auto_ack: bool = True,
         timeout: float | None = None,
     ) -> MessageFeed:
@@ -273,7 +274,7 @@ class BusReceiving(BusBase):
             raise Refused(Code.NO_MAILBOX, f"pattern={pattern!r}: nobody keeps a history of this very pattern")
 
     # Temporary destinations ------------------------------------------------------------------------------------
-    def temporary_mailbox(self, *, prefetch: int = 1024, timeout: float | None = None) -> str:
+    def temporary_mailbox(self, *, prefetch: int | None = None, timeout: float | None = None) -> str:
         """A mailbox of this bus, to be told to others; it takes messages from now on, and ends with the bus.
 
         Read it with `receive` or `consumer`, with the same `prefetch`. Once it has been read, it also ends a minute

@@ -83,6 +83,12 @@ class Consumers:
         """The consumer, if it is attached."""
         return self._all.get((conn, consumer))
 
+    def widen(self, conn: int, consumer: int, credit: int) -> None:
+        """Another credit for a known consumer, never less than it has."""
+        known = self._all.get((conn, consumer))
+        if known is not None:
+            known.credit = max(known.credit, min(credit, CREDIT_MAX))
+
     def attach(self, conn: int, consumer: int, credit: int, terms: Terms = ANYTHING) -> None:
         """A new consumer, or another credit for a known one."""
         credit = min(max(credit, 0), CREDIT_MAX)

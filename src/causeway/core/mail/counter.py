@@ -16,6 +16,7 @@ from causeway.core.mail.office import Office
 from causeway.core.messages import (
     Attach,
     Browse,
+    Credit,
     Detach,
     EndMailbox,
     Message,
@@ -72,7 +73,7 @@ class Counter:
                 self._courier.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
             elif isinstance(head, Settle) and self._owner(key) is None:
                 self.seek(turn, event, mailbox)  # a reader that ends says nothing else, perhaps of what has ended
-            elif not isinstance(head, Detach):
+            elif not isinstance(head, Credit | Detach):
                 turn.send(event.conn, Moved(mailbox, self._owner(key), Code.NOT_OWNER, "the mailbox is elsewhere"))
             return
         if not self._groups.serving(key) and not (self._durable and _express_only(head)):
@@ -83,6 +84,8 @@ class Counter:
                 self._office.settle(turn, event.conn, head)
             case Return():
                 self._office.give_back(turn, event.conn, head)
+            case Credit():
+                self._office.widen(turn, event.conn, head)
             case Detach():
                 self._office.detach(turn, event.conn, head)
             case _:

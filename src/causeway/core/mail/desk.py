@@ -42,6 +42,7 @@ from causeway.core.messages import (
     Chosen,
     Commit,
     Confirmed,
+    Credit,
     Deposit,
     Detach,
     Domains,
@@ -202,7 +203,7 @@ class Desk:
                 self._topics.publish(turn, conn, head, event.body)
             return
         match head:
-            case Settle() | Return() | Detach():
+            case Settle() | Return() | Credit() | Detach():
                 self._counter.serve(turn, event, head.mailbox)
             case Commit():
                 self._on_commit(turn, event, head)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.machine import Turn
@@ -20,7 +22,7 @@ from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Attach, Attached, Detach, Moved, Return, Settle
+from causeway.core.messages import Attach, Attached, Credit, Detach, Moved, Return, Settle
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
@@ -92,9 +94,11 @@ class Readers:
             self._operations.write(turn, box, box.mailbox.detach(*ended), None)
             self._attendance.leave(ended[0], group, ended[1])
         credit = max(1, min(head.credit, CREDIT_MAX))
+        window = min(max(0, head.window), credit)
         if not box.shown_only:
-            box.mailbox.attach(conn, head.consumer, credit, turn.now, terms)
-        turn.send(conn, answer or Attached(head.mailbox, head.consumer))
+            box.mailbox.attach(conn, head.consumer, window or credit, turn.now, terms)
+        attached = answer or Attached(head.mailbox, head.consumer)
+        turn.send(conn, msgspec.structs.replace(attached, window=window) if window else attached)
         if client[0] == head.mailbox:
             while box.notices:
                 turn.send(conn, box.notices.popleft())
@@ -108,6 +112,12 @@ class Readers:
         if refusal is not None:
             turn.send(conn, Moved(head.mailbox, None, *refusal))
         return refusal is not None
+
+    def widen(self, turn: Turn, conn: int, head: Credit) -> None:
+        """A consumer that keeps up takes more at a time."""
+        group = key_of(head.mailbox)
+        self.boxes[group].mailbox.audience.widen(conn, head.consumer, head.credit)
+        self.touch(group)
 
     def detach(self, turn: Turn, conn: int, head: Detach) -> None:
         """A consumer leaves (we may write)."""

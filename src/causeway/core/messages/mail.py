@@ -108,6 +108,8 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=70):
     """No consumer beside this one."""
     interest: Interest | None = None
     """The mailbox is a subscription: Attached comes when whoever publishes knows of it."""
+    window: int = 0
+    """How many of its credit it takes at first, until it says `Credit`; 0 for all."""
 
 
 class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
@@ -123,6 +125,8 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
     """A subscription that begins with this."""
     twinned: bool = False
     """A subscription that has or had a second mailbox for critical topics: who does not read that ends it."""
+    window: int = 0
+    """The window that was asked for is kept; 0 when there is none: the whole credit is used."""
 
 
 class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):
@@ -132,6 +136,14 @@ class Moved(msgspec.Struct, frozen=True, array_like=True, tag=72):
     peer: Peer | None
     code: int = 0
     detail: str = ""
+
+
+class Credit(msgspec.Struct, frozen=True, array_like=True, tag=65):
+    """The consumer will hold so many messages unsettled from now on."""
+
+    mailbox: str
+    consumer: int
+    credit: int
 
 
 class Detach(msgspec.Struct, frozen=True, array_like=True, tag=73):
@@ -325,6 +337,7 @@ MailMessage = (
     | Attach
     | Attached
     | Moved
+    | Credit
     | Detach
     | Deliver
     | Settle

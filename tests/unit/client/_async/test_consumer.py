@@ -210,3 +210,77 @@ async def test_several_tasks_can_share_a_consumer(broker: FakeBroker) -> None:
         await consumer.attached(5)
         await fill(bus, 5)
         assert sorted([(await task).text for task in waiting]) == ["0", "1", "2", "3", "4"]
+
+
+# How much is taken ahead ----------------------------------------------------------------------------------------
+async def test_consumers_that_did_not_say_leave_enough_for_the_others(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 1000)
+        consumers = [bus.consumer("orders") for _ in range(10)]
+        shares = dict.fromkeys(consumers, 0)
+
+        async def read(consumer: causeway.MailboxConsumer) -> None:
+            while sum(shares.values()) < 1000:
+                for message in await consumer.get_batch(8, 0.2):
+                    shares[consumer] += 1
+                    message.ack()
+                await asyncio.sleep(0)
+
+        await eventually(lambda: [len(one.held) for one in broker.consumers] == [16] * 10)
+        await asyncio.gather(*map(read, consumers))
+        assert broker.stored("orders") == []
+        assert min(shares.values()) >= 32, "each had its first two windows"
+
+
+async def test_reader_that_has_to_wait_takes_more_at_a_time(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 4000)
+        consumer = bus.consumer("orders", auto_ack=True)
+        count = 0
+        while count < 4000:
+            count += len(await consumer.get_batch(4000, 5))
+        assert [one.credit for one in broker.consumers] == [1024]
+
+
+async def test_reader_that_acknowledges_late_gets_all_it_may_hold(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 1100)
+        consumer = bus.consumer("orders")
+        held = [await consumer.get(5) for _ in range(1024)]
+        assert await consumer.get_batch(1, 0.05) == []
+        held[-1].ack_all()
+        assert (await consumer.get(5)).text == "1024"
+
+
+async def test_slow_reader_takes_no_more_than_at_first(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 200)
+        consumer = bus.consumer("orders")
+        for left in range(200, 0, -1):
+            await eventually(lambda left=left: sum(len(one.held) for one in broker.consumers) == min(16, left))
+            (await consumer.get(5)).ack()
+            await eventually(lambda left=left: len(broker.stored("orders")) == left - 1)
+        assert [one.credit for one in broker.consumers] == [16]
+
+
+@pytest.mark.parametrize("how", [{"prefetch": 300}, {"exclusive": True}])
+async def test_who_said_how_much_or_is_alone_takes_it_at_once(broker: FakeBroker, how: dict[str, int]) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 300)
+        consumer = bus.consumer("orders", **how)  # type: ignore[arg-type]
+        await eventually(lambda: [len(one.held) for one in broker.consumers] == [300])
+        assert consumer.mailbox == "orders"
+
+
+async def test_window_is_kept_when_the_connection_is_lost(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await fill(bus, 100)
+        consumer = bus.consumer("orders", auto_ack=True)
+        count = 0
+        while count < 100:
+            count += len(await consumer.get_batch(100, 5))
+        grown = consumer._reader.window
+        assert grown > 16
+        broker.drop_connections()
+        await eventually(lambda: len(broker.attaches) == 2)
+        assert [head.window for head in broker.attaches] == [16, grown]

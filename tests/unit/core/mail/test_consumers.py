@@ -43,6 +43,18 @@ def test_credit_is_bounded_and_changes_when_attached_again() -> None:
     assert len(consumers) == 1
 
 
+def test_credit_only_widens_while_attached() -> None:
+    consumers = Consumers()
+    consumers.attach(2, 1, 16)
+    found = consumers.find(2, 1)
+    assert found is not None
+    for asked, room in ((32, 32), (8, 32), (-1, 32), (CREDIT_MAX + 1, CREDIT_MAX)):
+        consumers.widen(2, 1, asked)
+        assert found.room == room
+    consumers.widen(4, 1, 16)
+    assert len(consumers) == 1
+
+
 def test_consumers_of_a_connection_are_found_and_removed() -> None:
     consumers = Consumers()
     for conn, consumer in ((2, 1), (4, 1), (2, 2)):

@@ -25,6 +25,7 @@ from causeway.core.messages import (
     Chosen,
     Commit,
     Confirmed,
+    Credit,
     Deliver,
     Deposit,
     Detach,
@@ -116,7 +117,7 @@ def test_what_no_client_says_ends_its_connection(stage: Stage, head: Message) ->
     assert type(head).__name__ in detail
 
 
-@pytest.mark.parametrize("kind", [Attach, Browse, Find, Settle, Return, Detach])
+@pytest.mark.parametrize("kind", [Attach, Browse, Find, Settle, Return, Credit, Detach])
 def test_bad_mailbox_name_is_refused_by_field_and_shortened(stage: Stage, kind: Any) -> None:
     name = "x" * 1000
     rest: dict[Any, tuple[Any, ...]] = {
@@ -125,6 +126,7 @@ def test_bad_mailbox_name_is_refused_by_field_and_shortened(stage: Stage, kind: 
         Find: (),
         Settle: (1, ((1, 1),)),
         Return: (1, ((1, 1),)),
+        Credit: (1, 5),
         Detach: (1,),
     }
     answer = moved(stage.hears(kind(name, *rest[kind])))
@@ -181,6 +183,7 @@ def test_settlement_for_a_mailbox_that_moved_is_sent_after_it(stage: Stage) -> N
     stage.groups.know(NAME, OTHER)
     answer = moved(stage.hears(Settle(NAME, 1, ((1, 1),))))
     assert (answer.peer, answer.code) == (OTHER, Code.NOT_OWNER)
+    assert stage.hears(Credit(NAME, 1, 5)) == []
     assert stage.hears(Detach(NAME, 1)) == [], "who leaves a mailbox that is not here has left"
 
 
@@ -229,6 +232,15 @@ def test_absurd_spans_are_refused_by_field(stage: Stage) -> None:
         answer = moved(stage.hears(kind(NAME, 1, ((5, 2),))))
         assert answer.code == Code.BAD_FIELD
         assert "5..2" in answer.detail
+
+
+def test_consumer_begins_with_its_window_and_gets_more_when_it_says_so(stage: Stage) -> None:
+    stage.own(NAME)
+    assert stage.hears(Attach(NAME, 1, 10, window=2)) == [Attached(NAME, 1, window=2)]
+    head = ours(1, count=8)
+    stage.hears(head, body_of(head))
+    assert [said.count for said in heads(stage.commit(), CONN) if isinstance(said, Deliver)] == [2]
+    assert [said.count for said in stage.hears(Credit(NAME, 1, 5)) if isinstance(said, Deliver)] == [3]
 
 
 def test_given_back_and_detached_messages_are_delivered_again(stage: Stage) -> None:
