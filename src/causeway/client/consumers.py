@@ -24,7 +24,7 @@ from causeway.client.settings import SessionConfig
 from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
-from causeway.core.messages import Credit, Deliver, Detach, Return, Settled
+from causeway.core.messages import Deliver, Detach, Return, Settled
 from causeway.errors import CausewayError, Code, RemoteProtocolError
 from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet, merged
@@ -95,7 +95,7 @@ class MailReaders:
                 self._pass_on(self._all.get(lot.consumer, consumer), lot, len(taken))
             if lot.low < lot.count:
                 consumer.held[lot.serial] = lot
-        consumer.unbroken += len(shown)
+        consumer.taken += len(shown)
         return shown
 
     def want(self, consumer: MailReader) -> None:
@@ -323,10 +323,8 @@ class MailReaders:
                 consumer.returns.clear()
                 if consumer.answered and consumer.link is not None:
                     turn.send(consumer.link.conn, Return(consumer.mailbox, consumer.number, spans))
-            if consumer.widened:
-                consumer.widened = False
-                if consumer.answered and consumer.link is not None:
-                    turn.send(consumer.link.conn, Credit(consumer.mailbox, consumer.number, consumer.window))
+            if consumer.wanting:
+                consumer.widen(turn)
             if consumer.closing:
                 closing.append(consumer)
         self.dirty = {}

@@ -15,7 +15,7 @@ from causeway.client.errands import Errand
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
 from causeway.core.machine import Turn
-from causeway.core.messages import Attach, Attached, Detach, Interest, Moved, Settle
+from causeway.core.messages import Attach, Attached, Credit, Detach, Interest, Moved, Settle
 from causeway.errors import CausewayError, Code
 from causeway.limits import PREFETCH, PREFETCH_FIRST, SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet
@@ -24,6 +24,9 @@ from causeway.types import SECOND, VOLATILE_FROM, Duration, Instant, Span
 FORMER_LIFE: Final[Duration] = 3 * SECOND
 """Who asks for a mailbox alone is told for so long that somebody has it: perhaps a former life of the same application,
 whose end its broker has not noticed yet."""
+
+QUICK: Final[Duration] = SECOND
+"""Who takes its whole window within this and waits for more gets a larger one: it holds about a second of work."""
 
 CONTEST: Final[Duration] = 10 * SECOND
 """Who had a mailbox alone and lost its link is told for a while that somebody has it: itself, until that is noticed."""
@@ -34,6 +37,7 @@ class MailReader(Errand):
 
     __slots__ = (
         "attached_on",
+        "began",
         "closing",
         "contested_at",
         "credit",
@@ -56,11 +60,11 @@ class MailReader(Errand):
         "selector",
         "served",
         "settles",
+        "taken",
         "twin",
-        "unbroken",
         "unconfirmed",
         "waiter",
-        "widened",
+        "wanting",
         "window",
     )
 
@@ -79,10 +83,11 @@ class MailReader(Errand):
         self.credit = PREFETCH if prefetch is None else prefetch
         self.window = PREFETCH_FIRST if prefetch is None and not exclusive else self.credit
         """How much of its credit is used: it doubles when the application has to wait for more."""
-        self.widened = False
-        """Its owner is still to hear of that."""
-        self.unbroken = 0
-        """Messages taken since the application last had to wait."""
+        self.wanting = False
+        """Whether that may be so now."""
+        self.taken = 0
+        self.began: Instant | None = None
+        """Messages handed out since then, which is when the window was last looked at."""
         self.selector = selector
         self.exclusive = exclusive
         self.interest = interest
@@ -138,16 +143,23 @@ class MailReader(Errand):
         return self.served and self.twin.served and (self.answered or self.twin.answered)
 
     def want(self) -> bool:
-        """The application waits for more; whether that widens the window, as what it took without a wait and what it
-        still holds fill it."""
-        unbroken, self.unbroken = self.unbroken, 0
-        if self.window >= self.credit or not self.answered:
-            return False
-        if unbroken + sum(lot.taken - lot.low for lot in self.held.values()) < self.window:
-            return False
-        self.window = min(self.credit, 2 * self.window)
-        self.widened = True
-        return True
+        """The application waits for more; whether the window is a reason, and may have to be widened."""
+        room = self.window < self.credit and self.answered
+        self.wanting = room and self.taken + self._holding() >= self.window
+        return self.wanting
+
+    def widen(self, turn: Turn) -> None:
+        """Twice the window for an application that waits, if it holds all of it, or took as much within a moment: for a
+        slow one there is enough, and the rest is for others."""
+        began, self.began = self.began, turn.now
+        self.wanting, self.taken = False, 0
+        quick = began is None or turn.now - began <= QUICK
+        if self.answered and self.link is not None and (quick or self._holding() >= self.window):
+            self.window = min(self.credit, 2 * self.window)
+            turn.send(self.link.conn, Credit(self.mailbox, self.number, self.window))
+
+    def _holding(self) -> int:
+        return sum(lot.taken - lot.low for lot in self.held.values())
 
     def take_seat(self, seat: str) -> None:
         """The seat that hands on to it is known."""
@@ -167,7 +179,6 @@ class MailReader(Errand):
             return
         self.attached_on = link
         how = (self.selector, self.exclusive, self.interest, self.window if self.window < self.credit else 0)
-        self.widened = False
         turn.send(link.conn, Attach(self.mailbox, self.number, self.credit, *how))
 
     def on_attached(self, head: Attached) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from causeway.client.late import LATE
 from causeway.client.outcomes import ConsumerAttached, MessagesArrived
+from causeway.client.reader import MailReader
 from causeway.core.messages import (
     Attach,
     Attached,
@@ -49,6 +50,67 @@ def test_broker_that_knows_no_windows_gives_the_whole_credit(stage: Stage, home:
     stage.session.want(consumer)
     stage.turn()
     assert stage.said(Credit) == []
+
+
+def sharing(stage: Stage, home: str) -> MailReader:
+    """A consumer that did not say how much it takes ahead."""
+    consumer = stage.session.attach("orders", None)
+    stage.turn()
+    stage.receive(home, Attached("orders", consumer.number, window=16))
+    return consumer
+
+
+def use_window(stage: Stage, home: str, consumer: MailReader, first: int, seconds: float = 0) -> list[int]:
+    """As many messages as its window holds come, are handed out, acknowledged and waited for again; what it asked."""
+    stage.deliver(home, consumer, first, first, consumer.window)
+    for message in stage.shown(consumer):
+        stage.session.accept(message._lot, message._index, message._index)
+    if seconds:
+        stage.sleep(round(seconds * SECOND))
+    stage.session.want(consumer)
+    stage.turn()
+    asked = [head.credit for head in stage.said(Credit, home)]
+    stage.take_sent()
+    return asked
+
+
+def test_window_doubles_for_who_took_it_at_once_and_waits(stage: Stage, home: str) -> None:
+    consumer, first, asked = sharing(stage, home), 1, list[int]()
+    for _ in range(8):
+        used = consumer.window
+        asked += use_window(stage, home, consumer, first)
+        first += used
+    assert asked == [32, 64, 128, 256, 512, 1024]
+
+
+def test_window_stays_for_who_takes_it_slowly(stage: Stage, home: str) -> None:
+    consumer = sharing(stage, home)
+    assert use_window(stage, home, consumer, 1) == [32]
+    assert use_window(stage, home, consumer, 17, seconds=1.5) == []
+    assert use_window(stage, home, consumer, 49) == [64], "it has become quick"
+
+
+def test_window_stays_for_who_waits_for_the_sender(stage: Stage, home: str) -> None:
+    consumer = sharing(stage, home)
+    for number in range(1, 16):
+        stage.deliver(home, consumer, number, number)
+        (message,) = stage.shown(consumer)
+        stage.session.accept(message._lot, message._index, message._index)
+        stage.session.want(consumer)
+        stage.turn()
+    assert stage.said(Credit) == []
+
+
+def test_window_doubles_for_who_holds_all_of_it_however_slowly(stage: Stage, home: str) -> None:
+    consumer, first = sharing(stage, home), 1
+    for window in (16, 32, 64):
+        stage.deliver(home, consumer, first, first, window - first + 1)
+        first = window + 1
+        stage.shown(consumer)
+        stage.sleep(1500 * MILLISECOND)
+        stage.session.want(consumer)
+        stage.turn()
+    assert [head.credit for head in stage.said(Credit)] == [32, 64, 128]
 
 
 def test_consumer_made_before_the_first_connection_is_attached_by_it(stage: Stage) -> None:
