@@ -25,7 +25,8 @@ from causeway.later import later
 
 if TYPE_CHECKING:
     from causeway.client._async.bus import Bus, connect
-    from causeway.client._async.consumer import MailboxConsumer, Message, MessageFeed
+    from causeway.client._async.consumer import MailboxConsumer, Message
+    from causeway.client._async.loops import MessageFeed
     from causeway.client._async.receipt import Receipt
     from causeway.client._async.subscription import Subscription
     from causeway.client._async.transaction import Transaction
@@ -58,7 +59,8 @@ __getattr__ = later(
     __name__,
     {
         "client._async.bus": ("Bus", "connect"),
-        "client._async.consumer": ("MailboxConsumer", "Message", "MessageFeed"),
+        "client._async.consumer": ("MailboxConsumer", "Message"),
+        "client._async.loops": ("MessageFeed",),
         "client._async.receipt": ("Receipt",),
         "client._async.subscription": ("Subscription",),
         "client._async.transaction": ("Transaction",),

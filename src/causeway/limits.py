@@ -191,13 +191,6 @@ HELLO_SECONDS_MAX: Final = 5
 CREDIT_MAX: Final = 65_536
 """Messages one consumer may hold unsettled."""
 
-PREFETCH: Final = 1_024
-"""Messages that a consumer which did not say how many holds unsettled."""
-
-PREFETCH_FIRST: Final = 16
-"""The same at first, before it had to wait for more: of many who share a mailbox none takes everything before the
-others are there."""
-
 OUTBOX_BYTES_PER_CLIENT_MAX: Final = 32 * MIB
 """Copies a source broker keeps for one client; above it the broker stops reading from that client."""
 

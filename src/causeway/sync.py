@@ -4,7 +4,8 @@ with causeway.sync.connect("causeway://host:port", name="billing") as bus: ...
 """
 
 from causeway.client._sync.bus import Bus, connect
-from causeway.client._sync.consumer import MailboxConsumer, Message, MessageFeed
+from causeway.client._sync.consumer import MailboxConsumer, Message
+from causeway.client._sync.loops import MessageFeed
 from causeway.client._sync.receipt import Receipt
 from causeway.client._sync.subscription import Subscription
 from causeway.client._sync.transaction import Transaction

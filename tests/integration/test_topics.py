@@ -143,9 +143,10 @@ async def test_request_and_reply_go_on_beside_topics(cluster: LocalCluster) -> N
         await reader.ready(10)
 
         async def answer() -> None:
-            message = await sage.consumer().get(10)
-            await message.reply(f"{message.text} is 42")
-            message.ack()
+            async with sage.consumer() as consumer:
+                message = await consumer.get(10)
+                await message.reply(f"{message.text} is 42")
+                message.ack()
 
         answering = asyncio.create_task(answer())
         assert (await asker.request("sage", "6 * 7", timeout=10)).text == "6 * 7 is 42"
@@ -435,8 +436,8 @@ async def test_replay_begins_at_an_offset_or_a_time(cluster: LocalCluster) -> No
         from_offset = bus.subscription("years/*", start=offsets[35])
         assert await texts(from_offset, 5) == numbers(35, 40)
         for time_form in (moment, datetime.fromtimestamp(moment, UTC)):
-            since = bus.subscription("years/*", start=time_form)
-            assert await texts(since, 20) == numbers(20, 40)
+            async with bus.subscription("years/*", start=time_form) as since:
+                assert await texts(since, 20) == numbers(20, 40)  # type: ignore[arg-type]
         only_a = bus.subscription("years/a", start="earliest", selector="JMSPriority = 4")
         assert await texts(only_a, 20) == numbers(0, 20)
         await bus.publish("years/a", "now")

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
-from causeway.client.hosting import Found, Host, TaskLatch, Waitable
+from causeway.client.hosting import Found, Host, Waitable
+from causeway.client.latches import TaskLatch
 from causeway.client.lots import Lot
 from causeway.client.streams import SMALL_BYTES
 from causeway.wire.headers import Headers

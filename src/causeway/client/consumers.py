@@ -24,7 +24,7 @@ from causeway.client.settings import SessionConfig
 from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
-from causeway.core.messages import Deliver, Detach, Return, Settled
+from causeway.core.messages import Deliver, Detach, Settled
 from causeway.errors import CausewayError, Code, RemoteProtocolError
 from causeway.limits import SPANS_PER_FRAME_MAX
 from causeway.ranges import IdSet, merged
@@ -33,6 +33,7 @@ from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
 
 Shown = TypeVar("Shown", bound=Delivery)
+Make = Callable[..., Shown]
 
 _EXPRESS: Final = int(ServiceClass.EXPRESS)
 
@@ -76,18 +77,18 @@ class MailReaders:
         self._all[consumer.number] = consumer
         self._errands.start(turn, consumer)
 
-    def take(
-        self, consumer: MailReader, limit: int, make: Callable[..., Shown], handler: object, *, accept: bool
-    ) -> list[Shown]:
+    def take(self, consumer: MailReader, limit: int, make: Make[Shown], whose: object, *, accept: bool) -> list[Shown]:
         """Hand out up to `limit` messages, oldest first; with `accept` they count as done at once."""
         shown, queue = list[Shown](), consumer.queue
+        if not queue and consumer.want():
+            self.dirty[consumer.number] = consumer
         while queue and len(shown) < limit:
             lot = queue[0]
             taken = lot.take(limit - len(shown))
             self.trace.handed(Step.RECEIVED, lot, taken.start, taken.stop - 1)
             if lot.published is not None:
                 self._marks.note(lot, lot.taken)
-            shown.extend(map(make, repeat(lot), taken, repeat(handler)))
+            shown.extend(map(make, repeat(lot), taken, repeat(whose)))
             if lot.taken == lot.count:
                 queue.popleft()
             if accept:
@@ -97,11 +98,6 @@ class MailReaders:
                 consumer.held[lot.serial] = lot
         consumer.taken += len(shown)
         return shown
-
-    def want(self, consumer: MailReader) -> None:
-        """The application waits for more than there is."""
-        if consumer.want():
-            self.dirty[consumer.number] = consumer
 
     def accept(self, lot: Lot, first: int, last: int) -> None:
         """The application is done with these messages of a lot it holds."""
@@ -318,11 +314,7 @@ class MailReaders:
                 if consumer.link is not None:
                     consumer.say_settled(turn, consumer.link, merged(consumer.late))
                 consumer.late.clear()
-            if consumer.returns:
-                spans = tuple(merged(consumer.returns))
-                consumer.returns.clear()
-                if consumer.answered and consumer.link is not None:
-                    turn.send(consumer.link.conn, Return(consumer.mailbox, consumer.number, spans))
+            consumer.say_returned(turn)
             if consumer.wanting:
                 consumer.widen(turn)
             if consumer.closing:

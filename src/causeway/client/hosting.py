@@ -8,12 +8,10 @@ calls `handle`; the application's calls go to the session under `lock`, from the
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import secrets
 import threading
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,6 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from causeway.client.batches import SentBatch, Ticket
+from causeway.client.forking import note_closed, note_open
+from causeway.client.latches import TaskLatch
 from causeway.client.message import CORRELATION, Delivery
 from causeway.client.outcomes import (
     ConsumerRefused,
@@ -52,26 +52,6 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 """What a caller waits for: true when it is there."""
-
-
-class TaskLatch:
-    """One waiting task."""
-
-    __slots__ = ("future",)
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.future: asyncio.Future[bool] = loop.create_future()
-        """True when fired, False when the time is over."""
-
-    def fire(self) -> None:
-        """Let it go on."""
-        if not self.future.done():
-            self.future.set_result(True)
-
-    def run_out(self) -> None:
-        """Its time is over."""
-        if not self.future.done():
-            self.future.set_result(False)
 
 
 class Firing(Protocol):
@@ -139,6 +119,8 @@ class Host:
     # The machine contract --------------------------------------------------------------------------------------
     def handle(self, events: Sequence[DriverEvent], now: Instant) -> Effects:
         """One turn of the session, then wake whoever it concerns."""
+        if self.driver is None:
+            return Effects()  # a child has forked out of the event loop, and goes on with it
         with self.lock:
             self.waking = False
             if self._deferred:
@@ -330,11 +312,11 @@ class Host:
             self.session.trace_to(ApplicationTrace(clock, self._lake.add))
         self.driver = driver
         self.over = None
-        _open.add(self)
+        note_open(self)
         driver.start(self._storage)
 
     async def _stop_driver(self) -> None:
-        _open.discard(self)
+        note_closed(self)
         if self.over is None:
             self.over = LocalProtocolError("the bus is closed; connect again")
         if self.driver is not None:
@@ -347,8 +329,8 @@ class Host:
     def disown(self) -> None:
         """In a forked child: the session, its thread and its sockets are the parent's."""
         self.lock = threading.Lock()  # the old one may be held by a thread that only the parent has
-        if self.driver is not None:
-            self.driver.disown()
+        for connection in [] if self.driver is None else self.driver.connections:
+            connection.disown()
         self.driver = self._storage = self._lake = None
         self.over = LocalProtocolError(
             "this process was forked from the one that connected; connect in the child (with gunicorn: in `post_fork`)"
@@ -434,15 +416,3 @@ def _fire(what: Waitable) -> None:
         for latch in what.waiter:
             latch.fire()
         what.waiter = None
-
-
-def _disown_all() -> None:
-    for host in list(_open):
-        host.disown()
-
-
-_open: weakref.WeakSet[Host] = weakref.WeakSet()
-"""Those that a forked child would inherit."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_disown_all)

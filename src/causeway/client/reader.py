@@ -14,11 +14,12 @@ import msgspec
 from causeway.client.errands import Errand
 from causeway.client.links import Uplink
 from causeway.client.lots import Lot
+from causeway.client.settings import PREFETCH, PREFETCH_FIRST
 from causeway.core.machine import Turn
-from causeway.core.messages import Attach, Attached, Credit, Detach, Interest, Moved, Settle
+from causeway.core.messages import Attach, Attached, Credit, Detach, Interest, Moved, Return, Settle
 from causeway.errors import CausewayError, Code
-from causeway.limits import PREFETCH, PREFETCH_FIRST, SPANS_PER_FRAME_MAX
-from causeway.ranges import IdSet
+from causeway.limits import SPANS_PER_FRAME_MAX
+from causeway.ranges import IdSet, merged
 from causeway.types import SECOND, VOLATILE_FROM, Duration, Instant, Span
 
 FORMER_LIFE: Final[Duration] = 3 * SECOND
@@ -253,3 +254,9 @@ class MailReader(Errand):
         """Settle, in frames of a bounded size."""
         for at in range(0, len(spans), SPANS_PER_FRAME_MAX):
             turn.send(link.conn, Settle(self.mailbox, self.number, tuple(spans[at : at + SPANS_PER_FRAME_MAX])))
+
+    def say_returned(self, turn: Turn) -> None:
+        """Say what was given back, if anything was."""
+        spans, self.returns = tuple(merged(self.returns)), []
+        if spans and self.answered and self.link is not None:
+            turn.send(self.link.conn, Return(self.mailbox, self.number, spans))

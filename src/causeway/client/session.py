@@ -236,10 +236,6 @@ class Session(SessionMachine):
         done. The session never holds the handler, so that one which the application has forgotten can end."""
         return self._consumers.take(consumer, limit, make, handler, accept=accept)
 
-    def want(self, consumer: MailReader) -> None:
-        """The application waits for more than there is."""
-        self._consumers.want(consumer)
-
     @property
     def urgent(self) -> bool:
         """Whether something was accepted or given back that should be seen to now."""

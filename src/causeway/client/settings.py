@@ -13,6 +13,13 @@ Address = tuple[str, int]
 """Host and port of a broker."""
 
 
+PREFETCH = 1_024
+"""Messages that a consumer which did not say how many holds unsettled."""
+
+PREFETCH_FIRST = 16
+"""The same at first, before it had to wait for more: of many who share a mailbox none takes everything before the
+others are there."""
+
 LIFE_MAX = (1 << 53) - 1
 """Greatest incarnation: it survives every JSON reader."""
 

@@ -47,7 +47,7 @@ def test_broker_that_knows_no_windows_gives_the_whole_credit(stage: Stage, home:
     stage.receive(home, Attached("orders", consumer.number))
     stage.deliver(home, consumer, 1, 1, 16)
     assert len(stage.shown(consumer)) == 16
-    stage.session.want(consumer)
+    stage.shown(consumer)
     stage.turn()
     assert stage.said(Credit) == []
 
@@ -67,7 +67,7 @@ def use_window(stage: Stage, home: str, consumer: MailReader, first: int, second
         stage.session.accept(message._lot, message._index, message._index)
     if seconds:
         stage.sleep(round(seconds * SECOND))
-    stage.session.want(consumer)
+    stage.shown(consumer)
     stage.turn()
     asked = [head.credit for head in stage.said(Credit, home)]
     stage.take_sent()
@@ -96,7 +96,7 @@ def test_window_stays_for_who_waits_for_the_sender(stage: Stage, home: str) -> N
         stage.deliver(home, consumer, number, number)
         (message,) = stage.shown(consumer)
         stage.session.accept(message._lot, message._index, message._index)
-        stage.session.want(consumer)
+        stage.shown(consumer)
         stage.turn()
     assert stage.said(Credit) == []
 
@@ -108,7 +108,7 @@ def test_window_doubles_for_who_holds_all_of_it_however_slowly(stage: Stage, hom
         first = window + 1
         stage.shown(consumer)
         stage.sleep(1500 * MILLISECOND)
-        stage.session.want(consumer)
+        stage.shown(consumer)
         stage.turn()
     assert [head.credit for head in stage.said(Credit)] == [32, 64, 128]
 

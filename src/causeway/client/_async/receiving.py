@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from causeway.client._async.base import BusBase, wait_of
-from causeway.client._async.consumer import MailboxConsumer, MessageFeed, served
+from causeway.client._async.consumer import MailboxConsumer, served
+from causeway.client._async.loops import MessageFeed
 from causeway.client._async.subscription import Subscription, TopicsConsumer
 from causeway.client.aio import LoopEngine
 from causeway.client.arguments import check_order, check_wait

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from causeway.client._sync.base import BusBase, wait_of
-from causeway.client._sync.consumer import MailboxConsumer, MessageFeed, served
+from causeway.client._sync.consumer import MailboxConsumer, served
+from causeway.client._sync.loops import MessageFeed
 from causeway.client._sync.subscription import Subscription, TopicsConsumer
 from causeway.client.arguments import check_order, check_wait
 from causeway.client.reader import MailReader

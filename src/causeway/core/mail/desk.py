@@ -111,8 +111,7 @@ class Desk:
         self._of_conn: dict[int, tuple[str, int]] = {}
         self.courier = MailCourier(config.name, links, ring, groups, self, alarm=alarm)
         self._coordinator = Coordinator(config, self._me.id, groups, self.courier, alarm=alarm)
-        self._topics = topics
-        self._causal = causal
+        self._topics, self._causal = topics, causal
         self._management = management
         is_deciding = self._coordinator.is_deciding
         self.office = Office(

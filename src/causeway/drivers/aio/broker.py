@@ -233,7 +233,7 @@ class BrokerDriver:
 
     def _accept(self) -> asyncio.Protocol:
         assert self._driver is not None
-        if self._driver.connection_count >= CONNECTIONS_MAX:
+        if len(self._driver.connections) >= CONNECTIONS_MAX:
             return _Refusal()
         self._inbound_last += 2
         return Connection(self._driver, self._inbound_last)

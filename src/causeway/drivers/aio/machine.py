@@ -121,9 +121,9 @@ class MachineDriver:
             self._wake(())
 
     @property
-    def connection_count(self) -> int:
-        """Connections that hold a descriptor."""
-        return len(self._connections) + len(self._draining)
+    def connections(self) -> list[Connection]:
+        """Those that hold a descriptor."""
+        return [*self._connections.values(), *self._draining]
 
     async def stop(self, wait_seconds_max: float = 0.25) -> None:
         """Close every connection, sending what is buffered, and never call the machine again; idempotent."""
@@ -140,12 +140,6 @@ class MachineDriver:
                     await self._drained
         for connection in list(self._draining):
             connection.abort()
-
-    def disown(self) -> None:
-        """In a forked child: the connections are its parent's. Let go of them, without a word, and never act again."""
-        self._stopped = True
-        for connection in (*self._connections.values(), *self._draining):
-            connection.disown()
 
     # From connections --------------------------------------------------------------------------------------------
     def opened(self, connection: Connection) -> None:

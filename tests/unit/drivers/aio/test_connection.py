@@ -77,7 +77,7 @@ async def test_bad_bytes_get_a_reason_and_cost_only_their_connection(
         good.send(Ping(5))
         assert await good.receive() == (Pong(5), b"")
         await good.close()
-        await wait_until(lambda: stage.driver.connection_count == 0)
+        await wait_until(lambda: len(stage.driver.connections) == 0)
     assert any(word in record.getMessage() for record in caplog.records if record.name == "causeway.driver")
 
 
@@ -117,7 +117,7 @@ async def test_connection_reset_by_its_peer_is_closed_once() -> None:
         peer.close()
         await wait_until(lambda: stage.machine.events(Closed))
         assert len(stage.machine.events(Closed)) == 1
-        assert stage.driver.connection_count == 0
+        assert len(stage.driver.connections) == 0
 
 
 def flood(size: int) -> object:
@@ -158,7 +158,7 @@ async def test_peer_that_stops_reading_is_cut_when_its_buffer_passes_the_bound(m
         await wait_until(lambda: stage.machine.events(Closed))
         (closed,) = stage.machine.events(Closed)
         assert "does not read" in closed.reason
-        await wait_until(lambda: stage.driver.connection_count == 0)
+        await wait_until(lambda: len(stage.driver.connections) == 0)
         await wire.close()
 
 
@@ -168,7 +168,7 @@ async def test_peer_that_does_not_take_the_end_is_cut_in_time(monkeypatch: pytes
         peer = socket.create_connection(("127.0.0.1", stage.port))
         peer.sendall(b"garbage" * 10)
         await wait_until(lambda: stage.machine.events(Closed))
-        await wait_until(lambda: stage.driver.connection_count == 0)
+        await wait_until(lambda: len(stage.driver.connections) == 0)
         peer.close()
 
 

@@ -105,7 +105,7 @@ async def test_dial_given_up_is_not_heard_of_again() -> None:
         for _ in range(30):
             await asyncio.sleep(0.001)
         assert outcome(stage.machine) == []
-        assert stage.driver.connection_count == 0
+        assert len(stage.driver.connections) == 0
 
 
 async def test_port_that_the_system_connects_to_itself_counts_as_refused() -> None:
@@ -128,7 +128,7 @@ async def test_port_that_the_system_connects_to_itself_counts_as_refused() -> No
         stage.driver.post(Persisted(1))
         await wait_until(lambda: outcome(stage.machine))
         assert outcome(stage.machine) == [Closed(1, "nobody listens there")]
-        assert stage.driver.connection_count == 0
+        assert len(stage.driver.connections) == 0
 
 
 async def test_stopping_gives_up_every_dial(monkeypatch: pytest.MonkeyPatch) -> None:

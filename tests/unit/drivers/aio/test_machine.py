@@ -189,7 +189,7 @@ async def test_close_sends_what_was_written_and_no_event_follows() -> None:
         wire.send(Ping(0))
         assert await wire.receive_rest() == [(Pong(1), b"x" * 1_000_000)]
         await wire.close()
-        await wait_until(lambda: stage.driver.connection_count == 0)
+        await wait_until(lambda: len(stage.driver.connections) == 0)
         assert stage.machine.events(Closed) == []
 
 
