@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,7 @@ from causeway.testing import LocalCluster
 DOMAINS = {"one": "main", "two": ["west", ["west", "east"], "east"]}
 ROUNDS = 30
 PATIENCE = 20.0
+Reader = TypeVar("Reader", bound=causeway.MailboxConsumer)
 
 
 @pytest.fixture(scope="module", params=DOMAINS, ids=list(DOMAINS))
@@ -38,6 +39,11 @@ class Town:
         url = f"causeway://127.0.0.1:{self._cluster.brokers[broker].port}"
         return await self._stack.enter_async_context(causeway.connect(url, name=name, roam=False))
 
+    async def reader(self, consumer: Reader) -> Reader:
+        """Closed before the buses."""
+        await self._stack.enter_async_context(consumer)
+        return consumer
+
 
 @pytest.fixture
 async def town(cluster: LocalCluster) -> AsyncIterator[Town]:
@@ -52,7 +58,7 @@ async def test_what_is_sent_says_who_sent_it_and_how(town: Town) -> None:
         for service in ("express", "recoverable", "transactional")
     ]
     await alice.send("bob", b"unreliable", service="express", reliable=False, order="causal")
-    inbox = bob.consumer(auto_ack=True)
+    inbox = await town.reader(bob.consumer(auto_ack=True))
     found = [await inbox.get(PATIENCE) for _ in range(4)]
     assert [message.id for message in found[:3]] == [receipt.id for receipt in sent]
     assert [message.text for message in found] == ["express", "recoverable", "transactional", "unreliable"]
@@ -63,8 +69,8 @@ async def test_what_is_sent_says_who_sent_it_and_how(town: Town) -> None:
 
 async def test_an_answer_never_overtakes_what_it_answers(town: Town) -> None:
     editor, reporter, desk = await town.bus("editor", 0), await town.bus("reporter", 1), await town.bus("desk", 2)
-    inbox = desk.consumer(topics="news/#", order="causal", auto_ack=True)
-    ticker = reporter.subscription("news/#", order="causal", auto_ack=True)
+    inbox = await town.reader(desk.consumer(topics="news/#", order="causal", auto_ack=True))
+    ticker = await town.reader(reporter.subscription("news/#", order="causal", auto_ack=True))
     await inbox.ready(PATIENCE)
     await ticker.ready(PATIENCE)
 
@@ -91,7 +97,8 @@ async def test_an_answer_never_overtakes_what_it_answers(town: Town) -> None:
 
 async def test_what_was_read_from_a_queue_bound_elsewhere_comes_first(town: Town) -> None:
     boss, worker, audit = await town.bus("boss", 0), await town.bus("worker", 2), await town.bus("audit", 1)
-    jobs, inbox = worker.consumer("jobs", auto_ack=True), audit.consumer(auto_ack=True)
+    jobs = await town.reader(worker.consumer("jobs", auto_ack=True))
+    inbox = await town.reader(audit.consumer(auto_ack=True))
     await inbox.ready(PATIENCE)
     for number in range(ROUNDS):
         boss.send_nowait("audit", f"order {number}", order="causal")
@@ -105,7 +112,7 @@ async def test_what_was_read_from_a_queue_bound_elsewhere_comes_first(town: Town
 async def test_readers_share_what_is_published_in_causal_order(town: Town) -> None:
     press, east, west = await town.bus("press", 0), await town.bus("east", 1), await town.bus("west", 2)
     how: dict[str, Any] = {"name": "shift", "durable": True, "shared": True, "order": "causal", "prefetch": 1}
-    boards = [bus.subscription("jobs/#", auto_ack=True, **how) for bus in (east, west)]
+    boards = [await town.reader(bus.subscription("jobs/#", auto_ack=True, **how)) for bus in (east, west)]
     for board in boards:
         await board.ready(PATIENCE)
     for number in range(10):
@@ -155,8 +162,8 @@ async def test_requests_are_answered_in_causal_order(town: Town) -> None:
 async def test_other_messages_pass_beside_it_and_others_hear_it_too(town: Town) -> None:
     alice, carol = await town.bus("alice", 0), await town.bus("carol", 1)
     await carol.keep_history("mixed/#", seconds=60, timeout=PATIENCE)
-    board = carol.subscription("mixed/#", order="causal", auto_ack=True)
-    plain = carol.subscription("mixed/#", auto_ack=True)
+    board = await town.reader(carol.subscription("mixed/#", order="causal", auto_ack=True))
+    plain = await town.reader(carol.subscription("mixed/#", auto_ack=True))
     await board.ready(PATIENCE)
     await plain.ready(PATIENCE)
     await alice.publish("mixed/a", b"causal", order="causal", timeout=PATIENCE)

@@ -70,7 +70,7 @@ class Message(Delivery, gc=False, eq=False):
         if not isinstance(handler, MailboxConsumer):
             return None
         lot = self._lot
-        if (self._index < lot.low or lot.done is not None or lot.reserved is not None) and not lot.replayed:
+        if (self._index < lot.low or lot.done is not None or lot.reserved is not None) and not self.replayed:
             self.check_unsettled()
         return handler
 
