@@ -31,7 +31,7 @@ class Watching(SimRun):
         token = letter.payload(0)
         stores = [broker.store for broker in self.cluster.brokers if broker.store is not None]
         return sum(
-            any(token in row.value for use in store.usage() for row in store.scan(use.group, b"", b"", 1 << 40).rows)
+            any(token in row.value for group in store.image.groups() for row in store.scan(group, b"", b"", 1 << 40).rows)
             for store in stores
         )
 

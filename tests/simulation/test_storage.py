@@ -54,7 +54,7 @@ def test_groups_of_two_stop_by_name_and_keep_their_rows_when_one_membership_is_r
     assert survivor.store is not None
     groups = cast("list[dict[str, Any]]", survivor.machine.statistics()["groups"])
     assert len(groups) == spoiled > 3
-    kept = {use.group for use in survivor.store.usage() if use.rows}
+    kept = set(survivor.store.image.groups())
     assert any(group["seq"] > 1 for group in groups)
     for group in groups:
         assert not group["serving"]

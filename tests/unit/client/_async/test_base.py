@@ -93,20 +93,21 @@ async def test_wrong_time_limit_of_a_consumer_or_receipt_is_refused_by_name(brok
 
 
 def test_wrong_time_limit_is_refused_without_asyncio_too(broker: FakeBroker) -> None:
-    with causeway.sync.connect(broker.url, name="shop") as bus:
+    with causeway.sync.connect(broker.url, name="shop") as bus, bus.consumer("orders") as consumer:
         for timeout in WRONG:
-            for call in (bus.consumer("orders").get, bus.consumer("orders").attached, bus.flush, bus.ready):
+            for call in (consumer.get, consumer.attached, bus.flush, bus.ready):
                 with pytest.raises(ConfigError, match="timeout"):
                     call(timeout)  # type: ignore[arg-type]
         with pytest.raises(DeadlineExceeded):
-            bus.consumer("orders").get(0)
+            consumer.get(0)
 
 
 @pytest.mark.parametrize("headers", ["x", "", [("x", 1)], 5, {"~x": 1}, {7: 1}, {"x": []}])
 async def test_wrong_headers_are_refused_by_every_call(broker: FakeBroker, headers: Any) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         await bus.send("shop", b"?", headers={"~reply": "orders", "~corr": 1})
-        question = await bus.consumer().get(5)
+        async with bus.consumer() as consumer:
+            question = await consumer.get(5)
         calls: tuple[Callable[[], Any], ...] = (
             lambda: bus.send("orders", b"x", headers=headers),
             lambda: bus.publish("orders", b"x", headers=headers),
