@@ -30,9 +30,10 @@ class Watching(SimRun):
         """Storages on which a row holds the letter: what a power cut now would leave."""
         token = letter.payload(0)
         stores = [broker.store for broker in self.cluster.brokers if broker.store is not None]
+        images = [store.image for store in stores]
         return sum(
-            any(token in row.value for group in store.image.groups() for row in store.scan(group, b"", b"", 1 << 40).rows)
-            for store in stores
+            any(token in row.value for group in image.groups() for row in image.scan(group, b"", b"", 1 << 40).rows)
+            for image in images
         )
 
 
