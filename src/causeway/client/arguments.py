@@ -46,6 +46,12 @@ def check_wait(timeout: object) -> None:
         raise ConfigError("timeout", timeout, f"must lie in 0..{SECONDS_MAX} seconds, or be None")
 
 
+def check_limit(limit: object) -> None:
+    """Raise a ConfigError unless an application can ask for so many messages."""
+    if type(limit) is not int or limit < 1:
+        raise ConfigError("limit", limit, "must be a whole number of at least 1")
+
+
 def check_priority(priority: object) -> None:
     """Raise a ConfigError unless it is one of the ten priorities."""
     if type(priority) is not int or not 0 <= priority <= 9:

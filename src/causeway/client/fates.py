@@ -48,7 +48,8 @@ class Fates:
 
     def no_room(self) -> Refused:
         """What to say to an application whose window is full."""
-        detail = f"the send window is full: {self.count} messages, {self.bytes} bytes unacknowledged; wait until ready"
+        detail = f"the send window is full: {self.count} messages, {self.bytes} bytes unacknowledged"
+        detail += "; wait with `ready`, or send with `wait=False`, which waits for room"
         return Refused(Code.OVERLOADED, detail)
 
     # Answers ---------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from causeway.client.batches import SentBatch, Ticket
 from causeway.client.forking import note_closed, note_open
@@ -40,7 +40,7 @@ from causeway.core.effects import Effects
 from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
-from causeway.errors import CausewayError, LocalProtocolError, StoreError, TransportError
+from causeway.errors import CausewayError, DeadlineExceeded, LocalProtocolError, StoreError, TransportError
 from causeway.lake.opening import open_recorder
 from causeway.limits import REPLIES_UNREAD_MAX
 from causeway.names import private_name
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 """What a caller waits for: true when it is there."""
+
+LEAVE_SECONDS: Final = 5.0
+"""How long a bus that ends waits for what is under way."""
 
 
 class Firing(Protocol):
@@ -114,6 +117,8 @@ class Host:
         self._lake: Recorder | None = None
         self._conditions: list[tuple[Callable[[], bool], Firing]] = []
         self.waking = False
+        self.began = ("", 0)
+        """Where in the application's code the bus began."""
         self._deferred: deque[Callable[[], None]] = deque()
 
     # The machine contract --------------------------------------------------------------------------------------
@@ -168,9 +173,13 @@ class Host:
             warnings.warn_explicit(text, ResourceWarning, file, line)
 
     def abandon(self, seconds: float) -> None:
-        """Nobody has the bus any more: let what is under way finish in so many seconds, then end; for finalizers."""
-        with suppress(RuntimeError):  # its loop is closed, and can do nothing more
+        """Nobody will close the bus any more: let what is under way finish in so many seconds, then end. A failure that
+        nobody was told of is a warning: there is no caller to raise it to. For finalizers."""
+        self.warn_unclosed(f"the bus of {self.session.name!r}", self.began)
+        try:
             self._loop.call_soon_threadsafe(self._begin_leaving, seconds)
+        except RuntimeError:  # its loop is closed
+            self._warn_cut_short()
 
     def watch(self, *what: Waitable) -> Any:
         """A latch that fires when any of these has news. Called under the lock."""
@@ -222,6 +231,24 @@ class Host:
             error = self._unheard or next((batch.unheard() for batch in self._failed), None)
             self._failed, self._unheard = {}, None
             return error
+
+    def unacknowledged(self, count: int) -> DeadlineExceeded | None:
+        """What to tell of sends that are under way when the bus ends. None with kept state: they are sent again."""
+        if self.session.config.keep:
+            return None
+        text = f"{count} messages were not acknowledged when the bus was closed; `flush` waits for them"
+        return DeadlineExceeded(f"{text}; whether they arrived is unknown")
+
+    def _warn_cut_short(self) -> None:
+        """The event loop has ended before the bus, and nothing leaves any more."""
+        unresolved = self.session.unresolved
+        self._warn_failed(self.take_failure() or (self.unacknowledged(unresolved) if unresolved else None))
+
+    def _warn_failed(self, error: CausewayError | None) -> None:
+        if error is not None:
+            file, line = self.began
+            text = f"the bus of {self.session.name!r}, begun at {file}:{line}, was not closed; a send failed: {error}"
+            warnings.warn_explicit(text, RuntimeWarning, file, line)
 
     def _note_failure(self, batch: SentBatch) -> None:
         if batch.unheard() is not None:
@@ -276,15 +303,19 @@ class Host:
 
     def _begin_leaving(self, seconds: float) -> None:
         self._leaving = self._loop.create_task(self._leave(seconds))
+        self._leaving.add_done_callback(lambda task: self._warn_cut_short() if task.cancelled() else None)
 
     async def _leave(self, seconds: float) -> None:
         session = self.session
         await self.until_on_loop(lambda: session.idle, seconds)
+        error, unresolved = self.take_failure(), session.unresolved
         with self.lock:
             session.close()
             self.wake()
         await self.until_on_loop(lambda: session.error is not None, 1.0)
         await self._stop_driver()
+        left = self.take_failure()
+        self._warn_failed(error or (self.unacknowledged(unresolved) if left else None))
 
     async def _start_driver(self) -> None:
         """On the event loop that will carry the session."""
@@ -324,7 +355,10 @@ class Host:
         if self._storage is not None:
             self._storage.close()
         if self._lake is not None:
-            await asyncio.get_running_loop().run_in_executor(None, self._lake.close)
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, self._lake.close)
+            except RuntimeError:  # the program ends: no thread begins any more
+                self._lake.close()
 
     def disown(self) -> None:
         """In a forked child: the session, its thread and its sockets are the parent's."""

@@ -385,7 +385,7 @@ class SessionMachine:
 
     # The end ---------------------------------------------------------------------------------------------------
     def _end(self, turn: Turn, fatal: CausewayError | None) -> None:
-        self.error = fatal or LocalProtocolError("the session is closed; connect again")
+        self.error = fatal or LocalProtocolError("the bus is closed; connect again")
         self.lanes.clear()
         self._links.close_all(turn)
         self._streams.fail_all(self.error)

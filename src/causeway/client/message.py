@@ -64,7 +64,7 @@ class MessageId(msgspec.Struct, frozen=True, order=True):
             source, incarnation, dest, letter, number = text.split(":")
             stream = _LETTERS.index(letter)
             parsed = cls(unquote(source), int(incarnation, 16), unquote(dest), stream, int(number))
-        except ValueError:
+        except (ValueError, AttributeError):  # the latter if it is no text
             remedy = "is not a message id; copy it from a receipt, a message or the command line: a:1f:b:r:17"
             raise ConfigError("id", text, remedy) from None
         return parsed

@@ -18,7 +18,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from causeway.client.arguments import check_causal, check_priority, check_selector, check_times
+from causeway.client.arguments import check_causal, check_limit, check_priority, check_selector, check_times
 from causeway.client.batches import Lane, SentBatch, Ticket
 from causeway.client.consumers import Shown
 from causeway.client.inquiries import (
@@ -292,8 +292,7 @@ class Session(SessionMachine):
         """Up to `limit` messages of a mailbox without taking them: the first page, a list of lots."""
         check_mailbox("mailbox", mailbox)
         matching = check_selector(selector)
-        if type(limit) is not int or limit < 1:
-            raise ConfigError("limit", limit, "must be a whole number of at least 1")
+        check_limit(limit)
         page = BrowseInquiry(self._number(), mailbox, -1, limit, matching)
         self._inquire(page, timeout)
         return page

@@ -71,10 +71,10 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError("life", self.life, f"must be a whole number of at most {LIFE_MAX}; 0 or None to draw one")
         if self.life and self.keep:
             raise ConfigError("life", self.life, "is in the kept state already; leave out one of the two")
-        if self.window_messages < 1:
-            raise ConfigError("window_messages", self.window_messages, "must be at least 1")
-        if self.window_bytes < 1:
-            raise ConfigError("window_bytes", self.window_bytes, "must be at least 1")
+        for name in ("window_messages", "window_bytes"):
+            bound = getattr(self, name)
+            if type(bound) is not int or bound < 1:
+                raise ConfigError(name, bound, "must be a whole number of at least 1")
         if self.timeout <= 0:
             raise ConfigError("timeout", self.timeout, "must be more than 0")
         if self.silence < 2 * self.heartbeat:

@@ -7,14 +7,16 @@ wait for it. Callers change the session under its lock and wait on plain locks.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
-from causeway.client.hosting import Found, Host, Waitable
+from causeway.client.hosting import LEAVE_SECONDS, Found, Host, Waitable
 from causeway.client.lots import Lot
 from causeway.drivers.aio.loops import new_event_loop
 from causeway.wire.headers import Headers
@@ -52,6 +54,7 @@ class ThreadEngine(Host):
         except BaseException:
             self._end_thread()
             raise
+        _started.add(self)
 
     def stop(self) -> None:
         """Close every connection and the kept state, and end the thread; idempotent."""
@@ -128,6 +131,12 @@ class ThreadEngine(Host):
         self._loop.run_forever()
         self._loop.close()
 
+    def finish(self) -> None:
+        """Let what is under way finish, if nobody has closed the bus."""
+        if self.over is None:
+            self.abandon(LEAVE_SECONDS)
+            self._thread.join()
+
     def _call(self, work: Coroutine[object, object, None]) -> None:
         future: concurrent.futures.Future[None] = asyncio.run_coroutine_threadsafe(work, self._loop)
         future.result()
@@ -144,3 +153,13 @@ class ThreadEngine(Host):
 
     def _new_latch(self) -> ThreadLatch:
         return ThreadLatch()
+
+
+_started: weakref.WeakSet[ThreadEngine] = weakref.WeakSet()
+
+
+@atexit.register
+def _finish_all() -> None:
+    """The program ends, and its daemon threads with it: buses that are open finish first."""
+    for engine in list(_started):
+        engine.finish()

@@ -50,6 +50,9 @@ ROUND_TRIPS: Final = 3
 _READ_BYTES: Final = 65_536
 T = TypeVar("T")
 
+_RUNNING: Final = "; is it running there?"
+_SILENT: Final = f": nobody listens there{_RUNNING}"
+
 
 class Probe:
     """`async with Probe(host, port) as probe: await probe.status()`."""
@@ -72,8 +75,8 @@ class Probe:
             raise DeadlineExceeded(f"broker {self.address} did not answer; is the address right?") from error
         except OSError as error:
             refused = isinstance(error, ConnectionRefusedError)
-            reason = "nobody listens there" if refused else error.strerror or str(error)
-            raise TransportError(f"broker {self.address}: {reason}; is it running there?") from error
+            reason = _SILENT if refused else f": {error.strerror or error}{_RUNNING}"
+            raise TransportError(f"broker {self.address}{reason}") from error
         try:
             hello = Hello(PROTOCOL_VERSION, "causeway-probe", secrets.randbits(62))
             welcome, _body = await self._ask(hello, Welcome)
@@ -207,9 +210,13 @@ async def nobody_listens(addresses: Iterable[tuple[str, int]]) -> bool:
 
 
 def nobody_answered(reasons: Iterable[str]) -> TransportError:
-    """None of the brokers that were named could be asked."""
-    said = "; ".join(reason.removesuffix("; is it running there?") for reason in reasons)
-    return TransportError(f"no broker answered ({said}); is the cluster running? 'causeway up' starts a local one")
+    """None of the brokers that were named could be asked; addresses at which nobody listens are named together."""
+    told = list(reasons)
+    silent = [reason.removesuffix(_SILENT).removeprefix("broker ") for reason in told if reason.endswith(_SILENT)]
+    said = [f"nobody listens at {', '.join(silent)}"] if silent else []
+    said += [reason.removesuffix(_RUNNING) for reason in told if not reason.endswith(_SILENT)]
+    why = "; ".join(said)
+    return TransportError(f"no broker answered ({why}); is the cluster running? 'causeway up' starts a local one")
 
 
 def _known(code: int) -> Code:

@@ -67,4 +67,4 @@ def test_people_hear_how_to_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def test_nobody_there_is_an_error_that_names_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["domains", "--url", "causeway://127.0.0.1:1"]) == 1
-    assert "no broker answered (broker 127.0.0.1:1: " in capsys.readouterr().err
+    assert "no broker answered (nobody listens at 127.0.0.1:1); " in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import Any
@@ -107,7 +108,26 @@ def by_closing_a_generator(numbers: Numbers) -> None:
     generator.close()
 
 
-@pytest.mark.parametrize("leave", [by_break, by_break_in_blocks, by_break_while_an_exception_is_handled, by_return])
+def by_islice(numbers: Numbers) -> None:
+    for number in itertools.islice(numbers, 1):
+        assert number
+
+
+def by_break_out_of_enumerate(numbers: Numbers) -> None:
+    for _ in enumerate(numbers):
+        break
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        by_break,
+        by_break_in_blocks,
+        by_break_while_an_exception_is_handled,
+        by_break_out_of_enumerate,
+        by_return,
+    ],
+)
 def test_break_and_return_are_seen(leave: Callable[[Numbers], object]) -> None:
     numbers = Numbers()
     leave(numbers)
@@ -115,7 +135,7 @@ def test_break_and_return_are_seen(leave: Callable[[Numbers], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "leave", [by_exception, by_exception_caught_in_the_function, by_interrupt, by_closing_a_generator]
+    "leave", [by_exception, by_exception_caught_in_the_function, by_interrupt, by_closing_a_generator, by_islice]
 )
 def test_whatever_else_leaves_a_loop_is_not_taken_for_break(leave: Callable[[Numbers], object]) -> None:
     numbers = Numbers()

@@ -30,7 +30,7 @@ from causeway.core.messages import (
 )
 from causeway.errors import Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
 from causeway.local.health import not_handed_over, settled
-from causeway.local.probe import Probe
+from causeway.local.probe import Probe, nobody_answered
 from causeway.trace import Step, TraceRecord
 from causeway.types import SECOND, Peer, key_of
 from causeway.wire.codec import decode_head, encode_frame
@@ -211,3 +211,9 @@ async def test_join_is_asked_of_this_broker_and_a_refusal_names_the_cycle() -> N
         with pytest.raises(Refused, match=r"b1 \[north\] b2 \[south\] b1") as caught:
             await probe.join("south")
         assert caught.value.code == Code.CYCLE
+
+
+def test_addresses_where_nobody_listens_are_named_together() -> None:
+    silent = [f"broker 127.0.0.1:{port}: nobody listens there; is it running there?" for port in (1, 2)]
+    said = str(nobody_answered([silent[0], "broker 127.0.0.1:3 did not answer; is the address right?", silent[1]]))
+    assert "(nobody listens at 127.0.0.1:1, 127.0.0.1:2; broker 127.0.0.1:3 did not answer; is the address" in said

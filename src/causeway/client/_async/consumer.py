@@ -10,6 +10,7 @@ from typing import Any
 
 from causeway.client._async.loops import MessageFeed, MessageLoop
 from causeway.client.aio import LoopEngine
+from causeway.client.arguments import check_limit
 from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
 from causeway.client.reader import MailReader
@@ -121,6 +122,7 @@ class MailboxConsumer:
 
     async def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
         """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
+        check_limit(limit)
         return await self._engine.wait_for(lambda: self._take(limit), self._reader, seconds=timeout) or []
 
     def _take(self, limit: int) -> list[Message]:

@@ -10,6 +10,7 @@ from typing import Any
 from causeway.client._async.base import wait_of
 from causeway.client._async.consumer import MailboxConsumer, Message
 from causeway.client.aio import LoopEngine
+from causeway.client.arguments import check_limit
 from causeway.client.inquiries import BrowseInquiry
 from causeway.client.lots import Lot
 from causeway.client.reader import MailReader
@@ -81,6 +82,7 @@ class Subscription(TopicsConsumer):
 
     async def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
         """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
+        check_limit(limit)
         return await self._get_past(limit, timeout) or await super().get_batch(limit, timeout)
 
     async def _get_past(self, limit: int, timeout: float | None) -> list[Message]:

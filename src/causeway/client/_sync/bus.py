@@ -21,6 +21,7 @@ from causeway.client._sync.receipt import Receipt
 from causeway.client._sync.sending import BusSending
 from causeway.client._sync.transaction import Transaction
 from causeway.client.arguments import duration_of
+from causeway.client.hosting import LEAVE_SECONDS
 from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
@@ -85,7 +86,11 @@ def connect(
         life=life or 0,
     ).check()
     duration_of("connect_timeout", connect_timeout)
-    templates = [naming] if isinstance(naming, str) else list(naming)
+    for field, folder in (("state", state), ("lake", lake)):
+        if not isinstance(folder, str | os.PathLike | None):
+            raise ConfigError(field, folder, "must be the path of a folder, or None")
+    given: object = naming
+    templates: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     for template in templates:
         if not isinstance(template, str):
             raise ConfigError("naming", template, "must be templates such as 'roads/{road}/{kind}'")
@@ -100,9 +105,9 @@ class Bus(BusSending, BusReading, BusLooking):
     def __init__(self, config: SessionConfig, state: Path | None, connect_timeout: float, naming: Naming) -> None:
         super().__init__(ThreadEngine(config, state, Message, Receipt), naming)
         self._connect_timeout = connect_timeout
-        self._close_timeout = 5.0
+        self._close_timeout = LEAVE_SECONDS
         self._started = False
-        self._began = origin()
+        self._engine.began = origin()
 
     # Life ------------------------------------------------------------------------------------------------------
     def open(self) -> Bus:
@@ -155,15 +160,12 @@ class Bus(BusSending, BusReading, BusLooking):
                 engine.wake()
             engine.until(lambda: engine.session.error is not None, 1.0)
         engine.stop()
-        if engine.take_failure() is not None and error is None and not engine.session.config.keep:
-            text = f"{unresolved} messages were not acknowledged when the bus was closed; `flush` waits for them"
-            error = DeadlineExceeded(f"{text}; whether they arrived is unknown")
-        return error
+        left = engine.take_failure()
+        return error or (engine.unacknowledged(unresolved) if left else None)
 
     def __del__(self) -> None:
         if self._started and self._engine.over is None:
             self._engine.abandon(self._close_timeout)
-            self._engine.warn_unclosed(f"the bus of {self.name!r}", self._began)
 
     def __enter__(self) -> Bus:
         return self.open()

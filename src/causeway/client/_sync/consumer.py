@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from causeway.client._sync.loops import MessageFeed, MessageLoop
+from causeway.client.arguments import check_limit
 from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
 from causeway.client.reader import MailReader
@@ -120,6 +121,7 @@ class MailboxConsumer:
 
     def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
         """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
+        check_limit(limit)
         return self._engine.wait_for(lambda: self._take(limit), self._reader, seconds=timeout) or []
 
     def _take(self, limit: int) -> list[Message]:

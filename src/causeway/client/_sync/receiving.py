@@ -68,8 +68,8 @@ class BusReceiving(BusBase):
         engine, session = self._engine, self._engine.session
         where = self.name if mailbox is None else mailbox
         if check_order(order) != (topics is not None):
-            remedy = "come together: say topics='a/#', order='causal' or neither"
-            raise ConfigError("topics" if order is None else "order", topics if order is None else order, remedy)
+            field, value, other = ("topics", topics, "order") if order is None else ("order", order, "topics")
+            raise ConfigError(field, value, f"needs `{other}` too: say topics='a/#', order='causal', or neither")
         with engine.lock:
             engine.check()
             interest, seat_of = None, ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from causeway.client._sync.base import wait_of
 from causeway.client._sync.consumer import MailboxConsumer, Message
+from causeway.client.arguments import check_limit
 from causeway.client.inquiries import BrowseInquiry
 from causeway.client.lots import Lot
 from causeway.client.reader import MailReader
@@ -80,6 +81,7 @@ class Subscription(TopicsConsumer):
 
     def get_batch(self, limit: int = 1000, timeout: float | None = None) -> list[Message]:
         """At least one and at most `limit` messages, oldest first; none after `timeout` seconds without any."""
+        check_limit(limit)
         return self._get_past(limit, timeout) or super().get_batch(limit, timeout)
 
     def _get_past(self, limit: int, timeout: float | None) -> list[Message]:

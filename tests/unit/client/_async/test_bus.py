@@ -6,6 +6,7 @@ import asyncio
 import gc
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,12 @@ async def test_bus_says_which_brokers_did_not_answer() -> None:
         ("connect_timeout", "causeway://x", {"connect_timeout": 0}),
         ("window_messages", "causeway://x", {"window_messages": 0}),
         ("window_bytes", "causeway://x", {"window_bytes": 0}),
+        ("window_messages", "causeway://x", {"window_messages": "5"}),
+        ("window_bytes", "causeway://x", {"window_bytes": 1.5}),
+        ("naming", "causeway://x", {"naming": 5}),
+        ("naming", "causeway://x", {"naming": [5]}),
+        ("state", "causeway://x", {"state": 5}),
+        ("lake", "causeway://x", {"lake": 5}),
     ],
 )
 def test_bad_settings_are_refused_by_name_before_anything_happens(
@@ -63,10 +70,28 @@ async def test_closed_bus_refuses_everything(broker: FakeBroker) -> None:
     async with causeway.connect(broker.url, name="shop") as bus:
         await bus.send("orders", b"x")
     for call in (lambda: bus.send_nowait("orders", b"x"), lambda: bus.consumer("orders")):
-        with pytest.raises(LocalProtocolError, match="closed"):
+        with pytest.raises(LocalProtocolError, match="the bus is closed; connect again"):
             call()
     with pytest.raises(LocalProtocolError, match="before"):
         await bus.open()
+
+
+@pytest.mark.parametrize("limit", [0, -1, "9", 1.5, True])
+async def test_wrong_number_of_messages_is_refused_by_name(broker: FakeBroker, limit: Any) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"x")
+        async with bus.consumer("orders") as consumer:
+            with pytest.raises(ConfigError, match=r"^limit="):
+                await consumer.get_batch(limit, timeout=1)
+        with pytest.raises(ConfigError, match=r"^limit="):
+            await anext(aiter(bus.browse("orders", limit=limit)))
+
+
+async def test_story_of_what_is_no_id_is_refused_by_name(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for wrong in ("nonsense", 5, None):
+            with pytest.raises(ConfigError, match=r"^id"):
+                await bus.story(wrong)  # type: ignore[arg-type]
 
 
 async def test_bus_that_is_not_open_says_so() -> None:
