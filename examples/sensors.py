@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import threading
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -79,15 +81,20 @@ def main() -> None:
         report(options.url, options.room, options.degrees, options.at)
     else:
         spark = open_session("sensors")
+        # Spark raises in the middle of its own calls, which then log what went wrong in them: only note Ctrl-C.
+        interrupted = threading.Event()
+        signal.signal(signal.SIGINT, lambda number, frame: interrupted.set())
         query = watch(spark, options.url, options.checkpoint, options.limit)
-        while query.isActive and not query.status["message"].startswith("Waiting"):
-            query.awaitTermination(1)
-        print(f"ready: rooms above {options.limit:g} degrees are told on alerts/#; Ctrl-C ends it", flush=True)
-        query.awaitTermination()
+        ready = False
+        while query.isActive and not interrupted.wait(1):
+            if not ready and query.status["message"].startswith("Waiting"):
+                ready = True
+                print(f"ready: rooms above {options.limit:g} degrees are told on alerts/#; Ctrl-C ends it", flush=True)
+        if interrupted.is_set():
+            query.stop()
+            sys.exit(130)
+        query.awaitTermination()  # raises why it ended
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    main()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +53,27 @@ def test_hot_minutes_are_told_once(spark: SparkSession, tmp_path: Path) -> None:
             ("hall", "12:03", 32.0),
             ("roof", "12:03", 35.0),
         ]
+
+
+def test_watching_says_when_it_is_ready_and_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
+    with running_bus() as (cluster, _bus), (tmp_path / "stderr").open("w") as errors:
+        watching = ["--url", cluster.url, "watch", "--checkpoint", str(tmp_path / "checkpoint")]
+        with subprocess.Popen(
+            [sys.executable, str(EXAMPLE), *watching],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            assert process.stdout is not None
+            try:
+                assert process.stdout.readline().startswith("ready: rooms above 30 degrees")
+                os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to all its processes
+                assert process.wait(SECONDS_MAX) == 130
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    assert "Traceback" not in (tmp_path / "stderr").read_text()
 
 
 def test_the_example_is_short_and_says_what_it_is_for() -> None:
