@@ -67,8 +67,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Brokers beside the copies of a mailbox that vote on who is in charge of it, if there are so many: with four, any
     three brokers may fail at once as long as a copy is left."""
     heartbeat: Duration = 250 * MILLISECOND
-    """How often a broker looks at its links: who was not heard of until three of these before the silence is over is
-    asked for a sign of life, and who has news is told."""
+    """How often a broker looks at its links: a peer that was not heard of until three of these before the silence is
+    over is asked for a sign of life, and news is passed on."""
     silence: Duration = 1500 * MILLISECOND
     """A peer that said nothing for so long is taken for dead. Simulation range 0.5 s to 3 s."""
     retry: Duration = 200 * MILLISECOND

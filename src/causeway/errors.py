@@ -180,7 +180,7 @@ class LakeError(PipelineError):
 
 
 class DataLost(PipelineError):
-    """Messages that a query was to read have ended before it did; `mailbox` is where they were."""
+    """Messages were gone before a query could read them; `mailbox` is where they were."""
 
     def __init__(self, mailbox: str, problem: str, remedy: str) -> None:
         self.mailbox = mailbox

@@ -137,7 +137,7 @@ MAILBOXES_MAX: Final = 100_000
 """Mailboxes of one cluster: the directory keeps some 500 bytes of each in memory. Above it no new one is begun."""
 
 REPLY_SECONDS_MAX: Final = 600
-"""An answer nobody takes for so long is dropped: who asked is gone, and its private mailbox may end."""
+"""An answer nobody takes for so long is dropped: its asker is gone, and the private mailbox may end."""
 
 CONNECTIONS_MAX: Final = 10_000
 """Open connections of one broker; one more is refused."""

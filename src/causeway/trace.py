@@ -50,7 +50,7 @@ class Step(enum.IntEnum):
     COPIED = 15
     """A member of the owner's epoch, the owner included, has it on its storage."""
     TAKEN = 16
-    """Its owner has it in memory: express, or on its way to a reader who is there. It may be STORED later."""
+    """Its owner has it in memory: express, or on its way to a reader that is there. It may be STORED later."""
     RELEASED = 17
     """What it was HELD for has come."""
     PREPARED = 18

@@ -64,7 +64,7 @@ def evaluate(
 
     Writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick cases are
     measured on Spark, and every finished one is kept in the folder, so that the same command goes on after an
-    interruption; what was measured with other code is measured again. Who measures does not change the numbers.
+    interruption; what was measured with other code is measured again. The numbers are the same with and without Spark.
     With --json the content of results.json is printed too.
 
     Exit codes: 0 measured (whether claims hold or not), 1 with --strict a claim that we stand by did not hold, 2 a flag

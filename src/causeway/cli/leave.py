@@ -27,7 +27,7 @@ def leave(
     The others take its mailboxes first; applications turn to them by themselves. 'causeway up' does not start it again
     ('causeway down' and 'causeway up' are for a pause). 'causeway up --brokers N' grows the cluster by new brokers.
     If the others do not hold everything in time, the exit code is 1 and the broker stays part of the cluster.
-    With --json it prints {"event": "left", "name", "data": directory of its old store or null, "brokers": who stays}.
+    With --json it prints {"event": "left", "name", "data": directory of its old store or null, "brokers": the others}.
     """
     where, _run = runfile.find(data)
     with runfile.lock(where):

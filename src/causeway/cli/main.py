@@ -152,7 +152,7 @@ def _causeway(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Messages between applications, over brokers that find, share the work with and replace each other.
+    """Send messages between applications, over brokers that find each other, share the work and replace each other.
 
     Exit codes: 0 done, 1 refused, unavailable or a guarantee did not hold, 2 a flag, a setting or a URL is wrong.
     With --json an error is {"error": {"kind", "message", "retriable", "field", "value", "remedy", "code"}}.

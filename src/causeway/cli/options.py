@@ -51,7 +51,7 @@ Order = Annotated[
     typer.Option(
         "--order",
         metavar="causal",
-        help="causal: whoever knew of one message when sending another is not overtaken by it, across mailboxes and "
+        help="causal: nobody gets a message before those that its sender had sent or received, across mailboxes and "
         "topics. Needs brokers seated in a domain, as those of 'causeway up' are.",
     ),
 ]

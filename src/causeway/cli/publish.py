@@ -42,7 +42,7 @@ def publish(
     ttl: Ttl = None,
     delay: Annotated[float | None, typer.Option(help="Seconds before which nobody gets it.")] = None,
     retain: Annotated[
-        bool, typer.Option("--retain", help="Keep the last one for who subscribes later; an empty one ends that.")
+        bool, typer.Option("--retain", help="Keep the last one for later subscribers; an empty one ends that.")
     ] = False,
     order: Order = None,
     timeout: Timeout = 30.0,
@@ -54,9 +54,9 @@ def publish(
 ) -> int:
     """Publish messages, and wait until each is acknowledged with the meaning of its service.
 
-    Every subscription of that moment gets them; with --order causal those that ask for this order, and consumers with
-    topics. With --json it prints {"topic", "service", "order", "sent", "acknowledged", "ids"}, at most 100 ids; the
-    topic is a path, "order" is causal or null.
+    Every subscription of that moment gets them. With --order causal, those that ask for this order, and consumers with
+    topics, get them in it, all others without it. With --json it prints {"topic", "service", "order", "sent",
+    "acknowledged", "ids"}, at most 100 ids; the topic is a path, "order" is causal or null.
     """
     path = TopicNaming(naming or ()).path(topic)
     kind, reliable = check_service(service)

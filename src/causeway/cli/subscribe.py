@@ -28,7 +28,7 @@ def subscribe(
         str | None, typer.Option("--durable", metavar="NAME", help="Keep the subscription, under this name.")
     ] = None,
     shared: Annotated[
-        bool, typer.Option("--shared", help="Share the durable subscription with others who name it.")
+        bool, typer.Option("--shared", help="Share the durable subscription with others that name it.")
     ] = False,
     selector: Annotated[str | None, typer.Option(help='Only messages whose headers match, e.g. "lane = 2".')] = None,
     start: Annotated[

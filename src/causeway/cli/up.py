@@ -83,8 +83,9 @@ def up(
     Brokers keep the domains they were first started with; those that come later find a place in them. Spares stand by
     in all domains, and stay spares when they are started again.
     With --json it prints {"event": "up", "url", "data", "durability", "copies", "brokers", "unseated"}, each broker
-    with "name", "host", "port", "pid", "domains" and "spare", and who is not in its domains with the reason; in the
-    foreground also {"event": "exited", "name", "code"} per broker that ends, and {"event": "down", "killed"} last.
+    with "name", "host", "port", "pid", "domains" and "spare"; "unseated" says why a broker is not in its domains.
+    In the foreground also {"event": "exited", "name", "code"} per broker that ends, and {"event": "down",
+    "killed"} last.
     """
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)

@@ -60,7 +60,7 @@ def why_held(
     With --json it prints {"seats": each with "broker", "seat", "held" (each
     "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
     "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since"), "used")}; "broker" is empty when
-    nobody who was asked holds the seat; instants are nanoseconds.
+    no broker that was asked holds the seat; instants are nanoseconds.
     """
     addresses = parse_url(resolve_url(url, data))
     reports = asyncio.run(reports_of(addresses)) if everywhere else [asyncio.run(_first(addresses))]

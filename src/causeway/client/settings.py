@@ -56,7 +56,7 @@ class SessionConfig(msgspec.Struct, frozen=True, kw_only=True):
     move_pause: Duration = 30 * SECOND
     """No two moves on offers within this: loads must be told around before they are acted on again."""
     life: int = 0
-    """The incarnation, for who repeats exactly what it sent in this very life; 0 to draw one."""
+    """The incarnation, if the application repeats exactly what it sent in this very life; 0 to draw one."""
     keep: bool = False
     """Keep what exactly-once needs in the driver's store (see `kept`)."""
     lake: str = ""

@@ -82,7 +82,7 @@ class BusLooking(BusBase):
         return str((await self._answer(inquiry)).name)
 
     async def where(self, topic: str, *, timeout: float | None = None) -> Placed:
-        """Who holds a topic: its owner, its mirror, the epoch in which they do, and their domain.
+        """Which brokers hold a topic: its owner, its mirror, the epoch in which they do, and their domain.
 
         Brokers tell us of the topics that we publish or subscribe to, and of every change, so this mostly asks nobody.
         A topic that was never used begins with the question.

@@ -19,7 +19,7 @@ class BusReading(BusReceiving):
     """The part of a bus that reads by number."""
 
     async def extent(self, mailbox: str, *, timeout: float | None = None) -> MailboxExtent:
-        """How far a mailbox reaches: what `read` can show now has lower numbers, what comes later has not."""
+        """How far a mailbox reaches: what `read` can show now has lower numbers, what comes later does not."""
         with self._engine.lock:
             question = self._engine.session.read(
                 mailbox, VOLATILE_FROM, VOLATILE_FROM, row=VOLATILE_FROM, timeout=wait_of(timeout)

@@ -63,7 +63,7 @@ class BusReceiving(BusBase):
             order: `causal`, and only with `topics`. A mailbox without topics shows messages in the order in which they
                 came, which is causal for those that were sent so.
             prefetch: how many messages it holds unacknowledged at most. None: 16, doubled up to 1024 whenever it has to
-                wait for more, so that those who share a mailbox share it fairly.
+                wait for more, so that consumers of one mailbox share it fairly.
             auto_ack: acknowledge messages as they are handed out.
         """
         engine, session = self._engine, self._engine.session

@@ -118,10 +118,10 @@ class BusSending(BusBase):
         """Publish on a topic and wait for the acknowledgement: every subscription of that moment will get it.
 
         Args and errors as of `send`, and
-            retain: keep it as the topic's last message for whoever subscribes later; an empty body ends that.
+            retain: keep it as the topic's last message for later subscribers; an empty body ends that.
             confirm: ask to hear when it is in the store of every subscription.
-            order: `causal` reaches subscriptions and consumers that ask for this order in it, and all others, and
-                histories, without it.
+            order: `causal` for this order in subscriptions and consumers that ask for it; all others, and histories,
+                get the message without it.
         """
         submit = partial(
             self.publish_nowait,

@@ -60,7 +60,7 @@ class Subscription(TopicsConsumer):
         self._replay = replay
 
     def ready(self, timeout: float | None = None) -> None:
-        """Until whoever publishes knows of it: what is published from then on arrives.
+        """Until every publisher's broker knows of it: what is published from then on arrives.
 
         Raises:
             Refused: no broker will have it; its code says why (in use, no history, overflowed).
