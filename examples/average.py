@@ -2,6 +2,7 @@
 
 causeway up --brokers 5 --detach
 causeway send readings 21.5 22.5
+pip install -e '.[pipeline]'    # and Java 17 or newer
 python examples/average.py
 """
 

@@ -76,8 +76,11 @@ class Flow:
 
 def local_brokers() -> dict[str, dict[str, Any]]:
     """The brokers of `causeway up` by name, as `causeway status` shows them."""
-    status = subprocess.run([sys.executable, "-m", "causeway", "status", "--json"], stdout=subprocess.PIPE, check=True)
-    return {broker["name"]: broker for broker in json.loads(status.stdout)["brokers"]}
+    status = subprocess.run([sys.executable, "-m", "causeway", "status", "--json"], stdout=subprocess.PIPE, check=False)
+    shown = json.loads(status.stdout)
+    if "brokers" not in shown:  # it has said why; a code alone may mean that a broker is down
+        sys.exit(status.returncode)
+    return {broker["name"]: broker for broker in shown["brokers"]}
 
 
 async def main(brokers: dict[str, dict[str, Any]], seconds: float) -> bool:

@@ -1,5 +1,6 @@
 """Sensors on a bus, alerts by Spark: readings -> averages over windows of time -> a topic for those that are too hot.
 
+    pip install -e '.[pipeline]'    # and Java 17 or newer
     causeway up --brokers 3
     python examples/sensors.py --url causeway://127.0.0.1:7400 watch --checkpoint alerts-checkpoint
     python examples/sensors.py report hall/3 21.5 --at 2026-01-01T12:00:00

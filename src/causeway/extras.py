@@ -26,7 +26,7 @@ def clash() -> str | None:
     return (
         f"causeway {other}, a web framework of other people, is installed beside {DISTRIBUTION} in the same folder: "
         f"each overwrites the other's files. Keep one in each environment: pip uninstall causeway {DISTRIBUTION}, "
-        f"then pip install {DISTRIBUTION}"
+        f"then install {DISTRIBUTION} again"
     )
 
 

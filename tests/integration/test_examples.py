@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +44,16 @@ def run(example: str, *arguments: str) -> str:
 def test_examples_are_short_and_say_what_they_are_for(example: str) -> None:
     assert len((ROOT / "examples" / example).read_text().splitlines()) < 120
     assert "--url" in run(example, "--help")
+
+
+def test_outage_without_a_cluster_says_how_to_start_one(tmp_path: Path) -> None:
+    environ = {**os.environ, "XDG_STATE_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    ended = subprocess.run(
+        command("outage.py"), env=environ, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
+    assert ended.returncode == 2
+    (said,) = ended.stderr.splitlines()
+    assert "start one with 'causeway up'" in said
 
 
 # Chat ------------------------------------------------------------------------------------------------------------
