@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from causeway.evaluate.seat_costs import (
@@ -55,3 +58,24 @@ def test_formula_is_that_of_the_paper(layout: str, seats: int, depth: int, formu
 def test_tree_of_another_size_than_its_formula_gives_is_refused() -> None:
     with pytest.raises(AssertionError, match="105 seats, not 50"):
         lay_out("tree", 50)
+
+
+class Cycle:
+    """Rubbish that only the collector finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_measuring_does_not_look_through_what_was_there_before() -> None:
+    """In a large process that took longer than the case itself."""
+    gc.disable()
+    try:
+        earlier = weakref.ref(Cycle())
+        cost("flat", PING, 4)
+        assert earlier() is not None
+        assert gc.get_freeze_count() == 0
+    finally:
+        gc.enable()
+    gc.collect()
+    assert earlier() is None
