@@ -504,7 +504,7 @@ def test_new_epoch_is_kept_for_the_dead_letters() -> None:
     stage = Stage()
     config: Config = config_of(NAME, ME, epoch=9)
     stage.office.on_ownership_resumed(at(), KEY, config)
-    assert stage.office.boxes[KEY].config is config
+    assert stage.office.boxes[KEY].config == config
 
 
 # Passing (memory mode) ------------------------------------------------------------------------------------------
