@@ -254,8 +254,8 @@ WITNESSES_MAX: Final = 8
 ROW_KEY_BYTES_MAX: Final = 768
 """A row's key holds the names of a mailbox and of who sends to it, and some numbers."""
 
-SHARDS: Final = 128
-"""Replica groups that hold the mailboxes of a cluster."""
+SHARDS: Final = 0
+"""Replica groups that share the mailboxes of a cluster; with 0 each mailbox is a group of its own."""
 
 SHARDS_MAX: Final = 1024
 

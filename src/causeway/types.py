@@ -81,7 +81,7 @@ def shard_name(number: int, count: int) -> str:
 
 def home_of(key: Key, shards: int) -> Key:
     """The replica group that a key's rows are in: its own, or one of so many shards, by the key's first bits."""
-    if has_own_group(key):
+    if not shards or has_own_group(key):
         return key
     return key_of(shard_name(int.from_bytes(key[:2], "big") * shards >> 16, shards))
 

@@ -15,6 +15,9 @@ from causeway.cli.landmarks import WatchedDomain, domain_lines
 from causeway.names import RESERVED_PREFIX, is_shard
 from causeway.types import TWIN_PREFIX
 
+_HIDDEN = (RESERVED_PREFIX, TWIN_PREFIX)
+"""Begin the names of what people do not know: the brokers' own, and second mailboxes of subscriptions."""
+
 
 class BrokerLine(msgspec.Struct, kw_only=True):
     """One broker, as `status` shows it."""
@@ -178,13 +181,13 @@ def owned_by(report: Mapping[str, Any]) -> list[str]:
 
 def _mailboxes(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The mailboxes of a broker that people know: not the brokers' own, nor second ones of subscriptions."""
-    hidden = (RESERVED_PREFIX, TWIN_PREFIX)
-    return [box for box in report.get("mailboxes", []) if not str(box.get("name")).startswith(hidden)]
+    return [box for box in report.get("mailboxes", []) if not str(box.get("name")).startswith(_HIDDEN)]
 
 
 def _shards(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The replica groups of a broker that hold mailboxes."""
-    return [group for group in report.get("groups", []) if is_shard(str(group.get("name")))]
+    named = [(str(group.get("name")), group) for group in report.get("groups", [])]
+    return [group for name, group in named if is_shard(name) or not name.startswith(_HIDDEN)]
 
 
 def _unserved(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -237,7 +237,7 @@ RANGES: dict[str, Draw] = {
     "copies": among(1, 2, 3, 3, 3, 3, 3, 5),
     "root_copies": among(1, 3, 3, 5, 5, 5),
     "witnesses": among(0, 2, 4, 4),
-    "shards": among(1, 2, 16, 128),
+    "shards": among(0, 0, 1, 2, 16, 128),
     "durability": among("disk", "disk", "disk", "disk", "memory"),
     "heartbeat": spread(100, 600, MILLISECOND),
     "silence": spread(500, 3000, MILLISECOND),

@@ -95,7 +95,7 @@ class Shards:
     # Where a mailbox is ----------------------------------------------------------------------------------------
     def home(self, key: Key) -> Key:
         """The replica group that a mailbox is in (`types.home_of`, from a table)."""
-        if has_own_group(key):
+        if not self._count or has_own_group(key):
             return key
         return self._keys[int.from_bytes(key[:2], "big") * self._count >> 16]
 
