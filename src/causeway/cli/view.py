@@ -6,7 +6,7 @@ that a broker of another release leaves out count as nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -45,7 +45,7 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     owned: int = 0
     """Mailboxes it answers for."""
     copies: int = 0
-    """Shards of others that it holds a copy of."""
+    """Groups of others, mailboxes or shards, that it holds a copy of."""
     deposits: int = 0
     """Batches it took from applications since it started."""
     outbox_bytes: int = 0
@@ -129,8 +129,8 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         connections_max=int(report.get("connections_max", 0)),
         peers=len(report.get("peers", [])),
         leaves=int(report.get("leaves", 0)),
-        owned=len(_mailboxes(report)),
-        copies=sum(1 for shard in _shards(report) if shard.get("owner") != name),
+        owned=len(owned_by(report)),
+        copies=sum(1 for group in _groups(report) if group.get("owner") != name),
         deposits=int(report.get("deposits", 0)),
         outbox_bytes=int(report.get("outbox", {}).get("bytes", 0)),
         refusal=str(report.get("causal", {}).get("refusal", "")),
@@ -143,14 +143,12 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
     mailboxes: dict[str, MailboxLine] = {}
     root: dict[str, Any] = {}
     for report in reports:
-        own = {str(group.get("name")): group for group in report.get("groups", [])}
         theirs = report.get("root") or {}
         if theirs.get("epoch", 0) > root.get("epoch", -1):
             root = dict(theirs)
-        for box in _mailboxes(report):
-            line = _mailbox_line(box, own.get(str(box.get("group")), {}))
+        for line in _mailbox_lines(report):
             known = mailboxes.get(line.name)
-            # A fenced owner reports its last epoch: the latest serving word counts.
+            # A copy may report the group too, or a fenced owner its last epoch: the latest serving word counts.
             if known is None or (line.epoch, line.serving) > (known.epoch, known.serving):
                 mailboxes[line.name] = line
     for name, shard in _unserved(reports).items():
@@ -168,7 +166,7 @@ def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
     def work(name: str) -> tuple[int, str]:
         report = reports[name]
-        stored = sum(int(shard.get("seq", 0)) for shard in _shards(report) if shard.get("owner") == name)
+        stored = sum(int(group.get("seq", 0)) for group in _groups(report) if group.get("owner") == name)
         return int(report.get("deposits", 0)) + stored, name
 
     return max(reports, key=work)
@@ -176,25 +174,34 @@ def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 def owned_by(report: Mapping[str, Any]) -> list[str]:
     """Mailboxes that a broker owns, by its own word."""
-    return sorted(str(box["name"]) for box in _mailboxes(report))
+    name = report.get("broker")
+    return sorted(line.name for line in _mailbox_lines(report) if line.owner == name)
 
 
-def _mailboxes(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The mailboxes of a broker that people know: not the brokers' own, nor second ones of subscriptions."""
-    return [box for box in report.get("mailboxes", []) if not str(box.get("name")).startswith(_HIDDEN)]
-
-
-def _shards(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The replica groups of a broker that hold mailboxes."""
+def _groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The replica groups of a broker that hold mailboxes which people know."""
     named = [(str(group.get("name")), group) for group in report.get("groups", [])]
     return [group for name, group in named if is_shard(name) or not name.startswith(_HIDDEN)]
+
+
+def _mailbox_lines(report: Mapping[str, Any]) -> Iterator[MailboxLine]:
+    """The mailboxes that a broker can name: those that it owns, and those that are groups of their own."""
+    boxes: dict[str, list[Mapping[str, Any]]] = {}
+    for box in report.get("mailboxes", []):
+        boxes.setdefault(str(box.get("group", box.get("name"))), []).append(box)
+    for group in _groups(report):
+        name = str(group.get("name", ""))
+        own = boxes.get(name, []) if group.get("owner") == report.get("broker") else []
+        if not is_shard(name):
+            own = own or [{"name": name}]
+        yield from (_mailbox_line(box, group) for box in own if not str(box.get("name")).startswith(_HIDDEN))
 
 
 def _unserved(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Shards that nobody serves: then nobody can tell which mailboxes they have."""
     latest: dict[str, Mapping[str, Any]] = {}
     for report in reports:
-        for shard in _shards(report):
+        for shard in (group for group in _groups(report) if is_shard(str(group.get("name")))):
             known = latest.get(str(shard.get("name")))
             if known is None or _word(shard) > _word(known):
                 latest[str(shard.get("name"))] = shard

@@ -657,5 +657,5 @@ def test_statistics_have_one_entry_per_owned_mailbox() -> None:
     stage = Stage()
     stage.deposit(deposit(1, 3))
     stage.commit()
-    (entry,) = stage.office.statistics([KEY, key_of("x")])
+    (entry,) = stage.office.statistics([NAME, "x"])
     assert (entry["name"], entry["stored"]) == (NAME, 3)
