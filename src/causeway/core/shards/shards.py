@@ -166,7 +166,7 @@ class Shards:
         shard.tickets.append((box.key, self._ticket))
         self._dirty[shard.key] = shard
         ticket = self._ticket
-        if shard.bytes > SHARD_OPERATION_BYTES_MAX:
+        if shard.bytes >= SHARD_OPERATION_BYTES_MAX:
             self._flush(turn, shard)
         return ticket
 
