@@ -258,6 +258,7 @@ SHARDS: Final = 0
 """Replica groups that share the mailboxes of a cluster; with 0 each mailbox is a group of its own."""
 
 SHARDS_MAX: Final = 1024
+"""More would make each of them as small as a mailbox."""
 
 SHARD_OPERATION_BYTES_MAX: Final = 1 * MIB
 """What the mailboxes of a shard write in a turn is one operation up to here, then the next one: it must fit a frame."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from causeway.limits import STATUS_ENTRIES_MAX
 
 
-class Names(NamedTuple):
+class NamePage(NamedTuple):
     """One page."""
 
     shown: dict[str, None]
@@ -23,9 +23,9 @@ class Names(NamedTuple):
     """Ask for what comes after this name; None when nothing does."""
 
 
-def page_of(names: Iterable[str], after: str) -> Names:
+def page_of(names: Iterable[str], after: str) -> NamePage:
     """The names that come after `after`, as many as one status shows."""
     behind = dict.fromkeys(name for name in names if name > after)
     shown = dict.fromkeys(heapq.nsmallest(STATUS_ENTRIES_MAX, behind))
     left_out = len(behind) - len(shown)
-    return Names(shown, left_out, next(reversed(shown)) if left_out else None)
+    return NamePage(shown, left_out, next(reversed(shown)) if left_out else None)

@@ -33,7 +33,7 @@ class Birth(msgspec.Struct, frozen=True, array_like=True):
 _decode = msgspec.msgpack.Decoder(Birth).decode
 
 
-class Place:
+class RowPlace:
     """The rows of one mailbox in its shard."""
 
     __slots__ = ("_middle", "_shard")

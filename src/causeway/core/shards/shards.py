@@ -21,7 +21,7 @@ from causeway.core.events import Committed, OwnershipGained, OwnershipLost, Owne
 from causeway.core.machine import Turn
 from causeway.core.messages import Config
 from causeway.core.ports import ReplicaGroups
-from causeway.core.shards.rows import BIRTH, Place, born_in, split
+from causeway.core.shards.rows import BIRTH, RowPlace, born_in, split
 from causeway.limits import SHARD_OPERATION_BYTES_MAX
 from causeway.store.base import Put, Row, Write
 from causeway.types import BrokerId, Key, has_own_group, key_of, shard_name
@@ -47,7 +47,7 @@ class Hosted:
     key: Key
     name: str
     shard: Shard
-    place: Place
+    place: RowPlace
     born: int
     kept: bool
     """Whether the shard has the row of its birth."""
@@ -197,7 +197,9 @@ class Shards:
         """A mailbox begins (`hosts` says that it may)."""
         shard = self._shards[self.home(key)]
         born = self._next(shard)
-        box = self._boxes[key] = shard.boxes[key] = Hosted(key, name, shard, Place(shard.key, name), born, kept=False)
+        box = self._boxes[key] = shard.boxes[key] = Hosted(
+            key, name, shard, RowPlace(shard.key, name), born, kept=False
+        )
         if self._groups.serving(shard.key):
             self.append(turn, key, (), 1)
         self._tell_gained(turn, box, [], None)
@@ -233,7 +235,7 @@ class Shards:
         opened = []
         for name, rows in found.items():
             key = key_of(name)
-            place = Place(event.group, name)
+            place = RowPlace(event.group, name)
             box = Hosted(key, name, shard, place, births.get(name, 0), kept=name in births)
             self._boxes[key] = shard.boxes[key] = box
             opened.append((box, rows, _rest(place, event.next)))
@@ -295,7 +297,7 @@ class Shards:
         self._mail.on_page(turn, PageLoaded(key, event.token, rows, parts[1] if parts is not None else None))
 
 
-def _rest(place: Place, following: bytes | None) -> bytes | None:
+def _rest(place: RowPlace, following: bytes | None) -> bytes | None:
     """Where the bulk of a mailbox goes on that is not in memory, when that of its shard goes on at `following`."""
     if following is None or following >= place.end_of(BULK):
         return None
