@@ -20,6 +20,8 @@ from causeway.limits import (
     MAILBOX_VOLATILE_BYTES_MAX,
     MAILBOX_WINDOW_BYTES,
     MAILBOXES_MAX,
+    SHARDS,
+    SHARDS_MAX,
     WITNESSES_MAX,
 )
 from causeway.names import check_name, check_seat
@@ -89,6 +91,9 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
     probes: str = DEFAULT_PROBES
     """What it needs of its machine, PROBE=NEED or PROBE=NEED*WEIGHT: by this a spare scores itself, and the best one is
     promoted. What is not named does not count."""
+    shards: int = SHARDS
+    """Replica groups that share the mailboxes of the cluster, a power of two, or 0: each mailbox is a group of its own.
+    The same at all brokers, for ever."""
     mailboxes_max: int = MAILBOXES_MAX
     """Of the whole cluster; what counts is the setting of the brokers that hold the directory."""
     deliveries_max: int = 5
@@ -142,6 +147,8 @@ class BrokerConfig(msgspec.Struct, frozen=True, kw_only=True):
         if not 0 <= self.capacity <= CAPACITY_MAX:
             raise ConfigError("capacity", self.capacity, f"must lie in 1..{CAPACITY_MAX}, or be 0 to be measured")
         read_needs(self.probes)
+        if not 0 <= self.shards <= SHARDS_MAX or self.shards & (self.shards - 1):
+            raise ConfigError("shards", self.shards, f"must be 0, or a power of two in 1..{SHARDS_MAX}")
         for name in ("mailboxes_max", "deliveries_max", "window_bytes", "volatile_bytes_max", "stored_bytes_max"):
             if not 1 <= getattr(self, name) <= ID_MAX:
                 raise ConfigError(name, getattr(self, name), f"must lie in 1..{ID_MAX}")

@@ -251,8 +251,17 @@ GROUP_MEMBERS_MAX: Final = 32
 WITNESSES_MAX: Final = 8
 """Brokers beside the copies that vote on who is in charge; with them a configuration stays well below its bound."""
 
-ROW_KEY_BYTES_MAX: Final = 512
-"""A row's key holds a name and some numbers."""
+ROW_KEY_BYTES_MAX: Final = 768
+"""A row's key holds the names of a mailbox and of who sends to it, and some numbers."""
+
+SHARDS: Final = 0
+"""Replica groups that share the mailboxes of a cluster; with 0 each mailbox is a group of its own."""
+
+SHARDS_MAX: Final = 1024
+"""More would make each of them as small as a mailbox."""
+
+SHARD_OPERATION_BYTES_MAX: Final = 1 * MIB
+"""What the mailboxes of a shard write in a turn is one operation up to here, then the next one: it must fit a frame."""
 
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""

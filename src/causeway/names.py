@@ -7,7 +7,7 @@ from typing import Final
 
 from causeway.errors import ConfigError
 from causeway.limits import NAME_BYTES_MAX
-from causeway.types import SEAT_PREFIX, TWIN_PREFIX
+from causeway.types import SEAT_PREFIX, SHARD_PREFIX, TWIN_PREFIX
 
 PRIVATE: Final = "~"
 """Reserved in names. Followed by 16 hex digits it ends the name of a mailbox of one life of one application, which ends
@@ -112,6 +112,11 @@ def is_agents(group: str) -> bool:
 def is_seat(group: str) -> bool:
     """Whether a group is a seat."""
     return group.startswith(SEAT_PREFIX)
+
+
+def is_shard(group: str) -> bool:
+    """Whether a group is a shard, which holds mailboxes."""
+    return group.startswith(SHARD_PREFIX)
 
 
 def twin_name(mailbox: str) -> str:

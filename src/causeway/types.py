@@ -40,15 +40,23 @@ CRITICAL_ITEM_PREFIX: Final = "causeway/topics/critical/"
 TWIN_PREFIX: Final = "twin/"
 """Begins the name of a subscription's second mailbox, for the other way of critical topics; its first one's follows."""
 
-_PLACED: Final = (SEAT_PREFIX, CRITICAL_ITEM_PREFIX, TWIN_PREFIX)
+SHARD_PREFIX: Final = "causeway/shards/"
+"""Groups named so are shards, which hold the mailboxes: `COUNT/NUMBER`, of so many in the cluster."""
+
+_OWN: Final = "causeway/"
+"""Begins the names of the brokers' own groups; all others are those of mailboxes and brokers."""
+
+_PLACED: Final = (SEAT_PREFIX, CRITICAL_ITEM_PREFIX, TWIN_PREFIX, SHARD_PREFIX)
 _OTHER_HALF: Final = 0x80
+_DIGITS_MAX: Final = 6
 
 
 def key_of(name: str) -> Key:
     """The one hash of the system: a broker's or a mailbox's name to its place on the ring.
 
     A seat lies beside its broker, so that nobody is closer to it while that one lives, and its neighbours hold copies.
-    What belongs to the two ways of critical topics lies on opposite sides of the ring.
+    What belongs to the two ways of critical topics lies on opposite sides of the ring. Shards share it out evenly.
+    The last bit tells what has a group of its own (`has_own_group`).
     """
     if name.startswith(_PLACED):
         return _placed(name)
@@ -61,8 +69,26 @@ def half_of(key: Key) -> int:
     return key[0] >> 7
 
 
+def has_own_group(key: Key) -> bool:
+    """Whether this is the key of one of the brokers' own groups, and not that of a mailbox, which lies in a shard."""
+    return bool(key[-1] & 1)
+
+
+def shard_name(number: int, count: int) -> str:
+    """The group of one of `count` shards, which are a power of two."""
+    return f"{SHARD_PREFIX}{count}/{number}"
+
+
+def home_of(key: Key, shards: int) -> Key:
+    """The replica group that a key's rows are in: its own, or one of so many shards, by the key's first bits."""
+    if not shards or has_own_group(key):
+        return key
+    return key_of(shard_name(int.from_bytes(key[:2], "big") * shards >> 16, shards))
+
+
 def _hashed(name: str) -> Key:
-    return Key(hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest())
+    digest = hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest()
+    return Key(digest[:-1] + bytes([(digest[-1] & 0xFE) | name.startswith(_OWN)]))
 
 
 def _placed(name: str) -> Key:
@@ -74,6 +100,12 @@ def _placed(name: str) -> Key:
         first = key_of(name[len(TWIN_PREFIX) :])
         return Key(bytes([first[0] ^ _OTHER_HALF]) + first[1:])
     pair, _, way = name.rpartition("/")
+    if name.startswith(SHARD_PREFIX):
+        count = pair[len(SHARD_PREFIX) :]
+        if not (way.isdecimal() and count.isdecimal() and len(count) < _DIGITS_MAX and int(way) < int(count)):
+            return _hashed(name)
+        place = (int(way) << 8 * KEY_BYTES) // int(count)
+        return Key((place | 1).to_bytes(KEY_BYTES, "big"))
     first = _hashed(pair)
     # Well inside of its half, so that the neighbours with its copies lie there too.
     inside = (first[0] & 0x3F) + 0x20

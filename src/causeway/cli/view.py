@@ -6,14 +6,17 @@ that a broker of another release leaves out count as nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from causeway.cli.landmarks import WatchedDomain, domain_lines
-from causeway.names import RESERVED_PREFIX
+from causeway.names import RESERVED_PREFIX, is_shard
 from causeway.types import TWIN_PREFIX
+
+_HIDDEN = (RESERVED_PREFIX, TWIN_PREFIX)
+"""Begin the names of what people do not know: the brokers' own, and second mailboxes of subscriptions."""
 
 
 class BrokerLine(msgspec.Struct, kw_only=True):
@@ -42,7 +45,7 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     owned: int = 0
     """Mailboxes it answers for."""
     copies: int = 0
-    """Mailboxes of others that it holds a copy of."""
+    """Groups of others, mailboxes or shards, that it holds a copy of."""
     deposits: int = 0
     """Batches it took from applications since it started."""
     outbox_bytes: int = 0
@@ -115,7 +118,6 @@ class ClusterView(msgspec.Struct, kw_only=True):
 def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = None) -> BrokerLine:
     """The line of a broker that answered."""
     name = str(report.get("broker", address))
-    groups = _mailbox_groups(report)
     return BrokerLine(
         name=name,
         address=address,
@@ -127,8 +129,8 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         connections_max=int(report.get("connections_max", 0)),
         peers=len(report.get("peers", [])),
         leaves=int(report.get("leaves", 0)),
-        owned=sum(1 for group in groups if group.get("owner") == name),
-        copies=sum(1 for group in groups if group.get("owner") != name),
+        owned=len(owned_by(report)),
+        copies=sum(1 for group in _groups(report) if group.get("owner") != name),
         deposits=int(report.get("deposits", 0)),
         outbox_bytes=int(report.get("outbox", {}).get("bytes", 0)),
         refusal=str(report.get("causal", {}).get("refusal", "")),
@@ -141,17 +143,16 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
     mailboxes: dict[str, MailboxLine] = {}
     root: dict[str, Any] = {}
     for report in reports:
-        name = report.get("broker")
         theirs = report.get("root") or {}
         if theirs.get("epoch", 0) > root.get("epoch", -1):
             root = dict(theirs)
-        depths = {str(box.get("name")): box for box in report.get("mailboxes", [])}
-        for group in _mailbox_groups(report):
-            line = _mailbox_line(group, depths if group.get("owner") == name else {})
+        for line in _mailbox_lines(report):
             known = mailboxes.get(line.name)
             # A copy may report the group too, or a fenced owner its last epoch: the latest serving word counts.
             if known is None or (line.epoch, line.serving) > (known.epoch, known.serving):
                 mailboxes[line.name] = line
+    for name, shard in _unserved(reports).items():
+        mailboxes[name] = _mailbox_line({"name": name}, shard)
     return ClusterView(
         brokers=sorted(lines, key=lambda line: (line.id == "", line.id, line.name)),
         mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
@@ -165,7 +166,7 @@ def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
     def work(name: str) -> tuple[int, str]:
         report = reports[name]
-        stored = sum(int(group.get("seq", 0)) for group in _mailbox_groups(report) if group.get("owner") == name)
+        stored = sum(int(group.get("seq", 0)) for group in _groups(report) if group.get("owner") == name)
         return int(report.get("deposits", 0)) + stored, name
 
     return max(reports, key=work)
@@ -174,20 +175,47 @@ def busiest(reports: Mapping[str, Mapping[str, Any]]) -> str:
 def owned_by(report: Mapping[str, Any]) -> list[str]:
     """Mailboxes that a broker owns, by its own word."""
     name = report.get("broker")
-    return sorted(str(group["name"]) for group in _mailbox_groups(report) if group.get("owner") == name)
+    return sorted(line.name for line in _mailbox_lines(report) if line.owner == name)
 
 
-def _mailbox_groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The replica groups that are mailboxes people know: not the brokers' own, nor second ones of subscriptions."""
-    hidden = (RESERVED_PREFIX, TWIN_PREFIX)
-    return [group for group in report.get("groups", []) if not str(group.get("name")).startswith(hidden)]
+def _groups(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The replica groups of a broker that hold mailboxes which people know."""
+    named = [(str(group.get("name")), group) for group in report.get("groups", [])]
+    return [group for name, group in named if is_shard(name) or not name.startswith(_HIDDEN)]
 
 
-def _mailbox_line(group: Mapping[str, Any], depths: Mapping[str, Mapping[str, Any]]) -> MailboxLine:
-    name = str(group.get("name", ""))
-    depth = depths.get(name, {})
+def _mailbox_lines(report: Mapping[str, Any]) -> Iterator[MailboxLine]:
+    """The mailboxes that a broker can name: those that it owns, and those that are groups of their own."""
+    boxes: dict[str, list[Mapping[str, Any]]] = {}
+    for box in report.get("mailboxes", []):
+        boxes.setdefault(str(box.get("group", box.get("name"))), []).append(box)
+    for group in _groups(report):
+        name = str(group.get("name", ""))
+        own = boxes.get(name, []) if group.get("owner") == report.get("broker") else []
+        if not is_shard(name):
+            own = own or [{"name": name}]
+        yield from (_mailbox_line(box, group) for box in own if not str(box.get("name")).startswith(_HIDDEN))
+
+
+def _unserved(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Shards that nobody serves: then nobody can tell which mailboxes they have."""
+    latest: dict[str, Mapping[str, Any]] = {}
+    for report in reports:
+        for shard in (group for group in _groups(report) if is_shard(str(group.get("name")))):
+            known = latest.get(str(shard.get("name")))
+            if known is None or _word(shard) > _word(known):
+                latest[str(shard.get("name"))] = shard
+    return {name: shard for name, shard in latest.items() if not shard.get("serving")}
+
+
+def _word(group: Mapping[str, Any]) -> tuple[int, bool]:
+    """Of two words about a group, the greater one counts."""
+    return int(group.get("epoch", 0)), bool(group.get("serving"))
+
+
+def _mailbox_line(depth: Mapping[str, Any], group: Mapping[str, Any]) -> MailboxLine:
     return MailboxLine(
-        name=name,
+        name=str(depth.get("name", "")),
         owner=str(group.get("owner", "")),
         epoch=int(group.get("epoch", 0)),
         members=[str(member) for member in group.get("members", [])],

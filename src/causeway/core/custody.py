@@ -12,14 +12,16 @@ from causeway.core.groups.groups import Groups
 from causeway.core.groups.registry import ROOT
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
+from causeway.core.shards.shards import Shards
 from causeway.types import Key
 
 
 class Custody:
     """Who looks after the groups that we own."""
 
-    def __init__(self, groups: Groups, desk: Desk, causal: BrokerCausal, agents: BrokerAgents) -> None:
+    def __init__(self, groups: Groups, shards: Shards, desk: Desk, causal: BrokerCausal, agents: BrokerAgents) -> None:
         self._groups = groups
+        self._shards = shards
         self._desk = desk
         self._causal = causal
         self._agents = agents
@@ -36,6 +38,8 @@ class Custody:
             self._groups.directory.on_committed(turn, event.ticket)
         elif (part := self._part_of(event.group)) is not None:
             part.on_committed(turn, event.group, event.ticket)
+        elif self._shards.is_shard(event.group):
+            self._shards.committed(turn, event)
         else:
             self._desk.on_committed(turn, event)
 
@@ -46,6 +50,9 @@ class Custody:
             return
         self._agents.on_owned(turn, event.group, event.config)
         if self._causal.gain(turn, event) or self._agents.gain(turn, event):
+            self._desk.courier.release(turn, event.group)
+        elif self._shards.is_shard(event.group):
+            self._shards.gain(turn, event)
             self._desk.courier.release(turn, event.group)
         else:
             self._desk.on_ownership_gained(turn, event)
@@ -60,6 +67,9 @@ class Custody:
         if (part := self._part_of(event.group)) is not None:
             part.resume(turn, event.group)
             self._desk.courier.release(turn, event.group)
+        elif self._shards.is_shard(event.group):
+            self._shards.resume(turn, event.group)
+            self._desk.courier.release(turn, event.group)
         else:
             self._desk.on_ownership_resumed(turn, event)
 
@@ -71,6 +81,9 @@ class Custody:
         self._agents.on_lost(turn, event)
         if (part := self._part_of(event.group)) is not None:
             part.lose(turn, event.group)
+            self._desk.courier.release(turn, event.group)
+        elif self._shards.is_shard(event.group):
+            self._shards.lose(turn, event)
             self._desk.courier.release(turn, event.group)
         else:
             self._desk.on_ownership_lost(turn, event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import get_args
 
 import msgspec
@@ -44,9 +45,11 @@ from causeway.core.events import (
     Received,
 )
 from causeway.core.groups.groups import Groups
-from causeway.core.groups.registry import ROOT
+from causeway.core.groups.listing import page_of
+from causeway.core.groups.registry import ROOT, ROOT_NAME
 from causeway.core.links.links import Links
 from causeway.core.machine import Turn
+from causeway.core.mail.courier import NO_MAILBOX
 from causeway.core.mail.desk import Desk
 from causeway.core.mail.gauge import MailGauge
 from causeway.core.mail.tracer import Tracer
@@ -65,6 +68,7 @@ from causeway.core.messages import (
     TransactionMessage,
 )
 from causeway.core.overlay.overlay import Overlay
+from causeway.core.shards.shards import Shards
 from causeway.core.topics.topics import BrokerTopics
 from causeway.errors import Code
 from causeway.limits import INTERNAL_HOPS_MAX, STATUS_ENTRIES_MAX
@@ -75,7 +79,7 @@ START_TOKEN = -1
 _NO_DIRECTORY = "the directory's brokers cannot be reached"
 _WHY_NOT_FOUND: dict[int, str] = {
     Code.CLUSTER_FULL: "mailbox: there is none of this name, and the cluster has as many as it may; use one that is",
-    Code.NO_MAILBOX: "mailbox: it has ended, or has not begun: only its reader begins a private mailbox",
+    Code.NO_MAILBOX: NO_MAILBOX,
 }
 _DESK_MESSAGES = MailMessage | TransactionMessage | TopicMessage | CausalMessage | ToLandmark
 _ME = b"n"
@@ -112,6 +116,7 @@ class Node:
         self._links = Links(config, me, incarnation, rng, alarm=alarm)
         self._overlay = Overlay(config, self._links, rng, alarm=alarm)
         self._groups = Groups(config, self._links, self._overlay, rng, alarm=alarm)
+        self._shards = shards = Shards(self._groups, config.shards)
         topics, self._causal = BrokerTopics(), BrokerCausal()
         self._agents = BrokerAgents(config, self._links, self._groups, rng=rng, alarm=alarm)
         self._desk = Desk(
@@ -119,13 +124,14 @@ class Node:
             incarnation,
             self._links,
             self._overlay,
-            self._groups,
+            shards,
             topics=topics,
             causal=self._causal,
             management=self._agents,
             alarm=alarm,
         )
-        topics.open(config, self._desk, self._groups, self._links, alarm)
+        shards.open(self._desk)
+        topics.open(config, self._desk, shards, self._links, alarm)
         self._causal.open(config, self._desk, self._groups, self._links, alarm)
         gauge = MailGauge(config.name, self._desk.office, self._desk.outbox, self._links.clogged)
         self._agents.open(self._desk.courier, topics.published, gauge)
@@ -133,7 +139,7 @@ class Node:
         self._groups.place_by(self._agents.wanted)
         if config.lake:
             self._groups.trace_copies(Tracer(config.name).copied)
-        self._custody = Custody(self._groups, self._desk, self._causal, self._agents)
+        self._custody = Custody(self._groups, shards, self._desk, self._causal, self._agents)
         self._timed = (self._links, self._overlay, self._groups, self._desk, self._agents)
         self._routes: dict[type[Message], Callable[[Turn, PeerMessage], None]] = {
             **dict.fromkeys(get_args(OverlayMessage), self._on_overlay_message),
@@ -179,6 +185,7 @@ class Node:
             for part in self._timed:
                 due = part.next_deadline()
                 if due is not None and due <= now:
+                    self._shards.flush(turn)
                     part.on_deadline(turn)
                     self._drain(turn)
             self._alarm.renew()
@@ -245,10 +252,12 @@ class Node:
             case Committed():
                 self._custody.committed(turn, event)
             case PeerUp():
+                self._shards.flush(turn)
                 self._overlay.on_peer_up(turn, event.peer)
                 self._groups.on_peer_up(turn, event.peer)
                 self._agents.on_link(turn, event.peer, up=True)
             case PeerDown():
+                self._shards.flush(turn)
                 self._overlay.on_peer_down(turn, event.peer)
                 self._groups.on_peer_down(turn, event.peer)
                 self._desk.on_ways_changed(turn)
@@ -256,6 +265,7 @@ class Node:
             case ClientGone():
                 self._desk.on_client_gone(turn, event.conn)
             case MembershipChanged():
+                self._shards.flush(turn)
                 self._links.ready = self._overlay.active
                 self._overlay.on_membership_changed(turn)
                 self._groups.on_membership_changed(turn)
@@ -273,7 +283,7 @@ class Node:
             case OwnershipLost():
                 self._custody.lost(turn, event)
             case PageLoaded():
-                self._desk.on_page(turn, event)
+                self._shards.page_loaded(turn, event)
             case _:
                 pass
 
@@ -283,6 +293,7 @@ class Node:
             self._groups.on_parting(turn, event.peer)
 
     def _on_group_message(self, turn: Turn, event: PeerMessage) -> None:
+        self._shards.flush(turn)
         self._groups.on_message(turn, event.peer, event.head, event.body)
         self._desk.on_group_hearsay(turn, event)
 
@@ -306,6 +317,7 @@ class Node:
         if self._news:
             self._news = False
             self._share_root()
+        self._shards.flush(turn)
         if self._leaving and self._overlay.active:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
@@ -370,7 +382,8 @@ class Node:
 
     def statistics(self, after: str = "") -> dict[str, object]:
         """What is going on, as plain data for people and programs; mailboxes from the name after `after` on."""
-        groups = self._groups.listing(after)
+        names = page_of(chain(self._groups.names(), self._desk.office.names()), after)
+        groups = self._groups.described(names.shown if after else {ROOT_NAME: None, **names.shown})
         peers = sorted(p.name for p in self._links.up())
         return {
             "broker": self.config.name,
@@ -387,8 +400,8 @@ class Node:
             "leaves": len(self._overlay.leaf_set()),
             "root": self._groups.directory.described(),
             "agents": self._agents.statistics(self._now),
-            "groups": groups.entries,
-            "groups_truncated": groups.left_out,
-            "next": groups.next,
-            **self._desk.statistics(groups.keys),
+            "groups": groups,
+            "groups_truncated": names.left_out,
+            "next": names.next,
+            **self._desk.statistics(names.shown),
         }

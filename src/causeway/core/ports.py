@@ -96,7 +96,7 @@ class Clients(Protocol):
         """End a connection whose other end broke the rules."""
 
 
-class Groups(Protocol):
+class ReplicaGroups(Protocol):
     """Who may acknowledge for a key, and the one way to write for it."""
 
     def config(self, group: Key) -> Config | None:
@@ -120,8 +120,9 @@ class Groups(Protocol):
     def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
         """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
 
-    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
-        """Read bulk rows of a group we own from our store; PageLoaded(group, token) follows, or OwnershipLost."""
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
+        """Read bulk rows of a group we own from our store, those below `stop`; PageLoaded(group, token) follows, or
+        OwnershipLost."""
 
     def resolve(self, turn: Turn, group: Key, name: str, *, birth: bool = True) -> None:
         """Ask the directory who holds a group; if nobody, it is born (or not) with the brokers closest to its key."""
@@ -137,6 +138,19 @@ class Groups(Protocol):
 
     def remind(self, turn: Turn, group: Key, broker: BrokerId) -> None:
         """We sent somebody to a broker for a group: see that it knows of one that was just born, and that it lives."""
+
+
+class Groups(ReplicaGroups, Protocol):
+    """The same for mail: each mailbox is a group, wherever its rows are."""
+
+    def home(self, key: Key) -> Key:
+        """The replica group that a mailbox is in."""
+
+    def hosts(self, key: Key) -> bool:
+        """Whether a mailbox of this key begins here, or nowhere: its shard is ours, and has no such mailbox."""
+
+    def begin(self, turn: Turn, key: Key, name: str) -> None:
+        """A mailbox begins here (`hosts` says that it may): it is ours when this returns."""
 
 
 class Topics(Protocol):

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from causeway.config import BrokerConfig
-from causeway.limits import PAGE_ROWS_MAX
+from causeway.limits import PAGE_ROWS_MAX, SHARDS
 from causeway.sim.network import Weather
 from causeway.types import MICROSECOND, MILLISECOND, SECOND, Duration
 
@@ -48,6 +48,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     copies: int = 3
     root_copies: int = 5
     witnesses: int = 0
+    shards: int = SHARDS
     durability: str = "disk"
     heartbeat: Duration = 250 * MILLISECOND
     silence: Duration = 1500 * MILLISECOND
@@ -140,6 +141,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             copies=self.copies,
             root_copies=self.root_copies,
             witnesses=self.witnesses,
+            shards=self.shards,
             heartbeat=self.heartbeat,
             silence=self.silence,
             retry=self.retry,
@@ -235,6 +237,7 @@ RANGES: dict[str, Draw] = {
     "copies": among(1, 2, 3, 3, 3, 3, 3, 5),
     "root_copies": among(1, 3, 3, 5, 5, 5),
     "witnesses": among(0, 2, 4, 4),
+    "shards": among(0, 0, 1, 2, 16, 128),
     "durability": among("disk", "disk", "disk", "disk", "memory"),
     "heartbeat": spread(100, 600, MILLISECOND),
     "silence": spread(500, 3000, MILLISECOND),

@@ -72,7 +72,7 @@ class SimRun:
         self.make_session = make_session
         network = Network(stream(options.seed, "network"), options.weather(), wire=options.wire)
         self.world = World(RunLog(log), network)
-        self.panel = Panel(lambda: self.world.now)
+        self.panel = Panel(lambda: self.world.now, options.shards)
         self.cluster = Cluster(self.world, options, make_broker if lake is None else _traced(make_broker))
         self._lake = None if lake is None else self._open_lake(lake)
         """Gets what brokers and applications do."""

@@ -12,10 +12,10 @@ from causeway.core.groups.registry import ROOT
 from causeway.core.machine import Turn
 from causeway.core.messages import Config
 from causeway.names import agents_name, seat_name
-from causeway.types import Key, key_of
+from causeway.types import Key, key_of, shard_name
 from tests.unit.core.mail.neighbours import ME, OTHER, config_of
 
-NAMES = {"causal": seat_name("b1"), "agents": agents_name("d"), "desk": "box"}
+NAMES = {"causal": seat_name("b1"), "agents": agents_name("d"), "desk": "box", "shards": shard_name(3, 16)}
 
 
 class Part:
@@ -34,6 +34,9 @@ class Part:
             self.log.append(f"{self.name}.gain")
         return mine
 
+    def is_shard(self, group: Key) -> bool:
+        return group == key_of(NAMES["shards"])
+
     def config(self, group: Key) -> Config:
         return config_of("any", ME, OTHER)
 
@@ -44,10 +47,10 @@ class Part:
 class House:
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.groups, self.desk, self.causal, self.agents = (
-            Part(self.log, name) for name in ("groups", "desk", "causal", "agents")
+        self.groups, self.shards, self.desk, self.causal, self.agents = (
+            Part(self.log, name) for name in ("groups", "shards", "desk", "causal", "agents")
         )
-        self.custody = Custody(*cast("Any", (self.groups, self.desk, self.causal, self.agents)))
+        self.custody = Custody(*cast("Any", (self.groups, self.shards, self.desk, self.causal, self.agents)))
 
     def told(self) -> list[str]:
         log = list(self.log)
@@ -70,6 +73,18 @@ def test_group_of_a_part_is_its_own_all_its_life(part: str) -> None:
     assert house.told() == ["agents.on_owned", f"{part}.resume", "desk.release"]
     house.custody.lost(Turn(1), OwnershipLost(key, config_of(name, OTHER, ME)))
     assert house.told() == ["agents.on_lost", f"{part}.lose", "desk.release", "groups.drop_report"]
+
+
+def test_shard_goes_to_the_shards_and_what_waits_for_its_mailboxes_tries_again() -> None:
+    house, name = House(), NAMES["shards"]
+    key = key_of(name)
+    assert house.gain(name) == ["agents.on_owned", "shards.gain", "desk.release"]
+    house.custody.committed(Turn(1), Committed(key, 5))
+    assert house.told() == ["shards.committed"]
+    house.custody.resumed(Turn(1), OwnershipResumed(key))
+    assert house.told() == ["agents.on_owned", "shards.resume", "desk.release"]
+    house.custody.lost(Turn(1), OwnershipLost(key, config_of(name, OTHER, ME)))
+    assert house.told() == ["agents.on_lost", "shards.lose", "desk.release", "groups.drop_report"]
 
 
 def test_every_other_group_is_a_mailbox() -> None:

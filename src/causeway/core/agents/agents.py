@@ -31,7 +31,7 @@ from causeway.core.messages import (
     ToLandmark,
 )
 from causeway.core.placing import PlannedItems
-from causeway.core.ports import Courier, Gauge, Groups, SeatedLinks
+from causeway.core.ports import Courier, Gauge, ReplicaGroups, SeatedLinks
 from causeway.errors import Code
 from causeway.limits import CAPABILITY_USUAL, SEATS_HELD_MAX
 from causeway.names import AGENTS_PREFIX, agents_name, is_agents
@@ -45,7 +45,7 @@ class BrokerAgents:
     """All domains of one broker."""
 
     def __init__(
-        self, config: BrokerConfig, links: SeatedLinks, groups: Groups, *, rng: random.Random, alarm: Alarm
+        self, config: BrokerConfig, links: SeatedLinks, groups: ReplicaGroups, *, rng: random.Random, alarm: Alarm
     ) -> None:
         self._config = config
         self._links = links

@@ -45,7 +45,7 @@ from causeway.core.messages import (
     ToLandmark,
 )
 from causeway.core.placing import PlannedItems
-from causeway.core.ports import Groups, Links
+from causeway.core.ports import Links, ReplicaGroups
 from causeway.domains.limits import AGENTS_PER_DOMAIN_MAX, SEATS_PER_DOMAIN_MAX
 from causeway.errors import Code
 from causeway.store.base import Write
@@ -62,7 +62,7 @@ HELD_AT_ONCE_MAX: Final = 1024
 class Landmark:
     """One domain, while we are its landmark."""
 
-    def __init__(self, domain: str, group: Key, groups: Groups, links: Links, config: BrokerConfig) -> None:
+    def __init__(self, domain: str, group: Key, groups: ReplicaGroups, links: Links, config: BrokerConfig) -> None:
         self.domain = domain
         self._group = group
         self._groups = groups

@@ -32,7 +32,7 @@ from causeway.core.messages import (
     SeatTaken,
     TakeSeat,
 )
-from causeway.core.ports import Groups, Links
+from causeway.core.ports import Links, ReplicaGroups
 from causeway.names import is_seat
 from causeway.types import Instant, Key, Peer
 
@@ -40,7 +40,7 @@ from causeway.types import Instant, Key, Peer
 class BrokerCausal:
     """The part of a broker that knows causal order. It stands on the desk, which asks it back: `open` joins the two."""
 
-    def open(self, config: BrokerConfig, desk: Desk, groups: Groups, links: Links, alarm: Alarm) -> None:
+    def open(self, config: BrokerConfig, desk: Desk, groups: ReplicaGroups, links: Links, alarm: Alarm) -> None:
         """Before anything else is asked."""
         self.groups: dict[Key, None] = {}
         """The map, if we own it, and the seats we hold."""

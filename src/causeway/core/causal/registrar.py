@@ -21,7 +21,7 @@ from causeway.core.events import OwnershipGained
 from causeway.core.machine import Turn
 from causeway.core.mail.seat_faults import seating_fault
 from causeway.core.messages import AskDomains, Bind, Bound, Domains, DomainsHeld, SeatEntry, SeatTaken, TakeSeat
-from causeway.core.ports import Courier, Groups
+from causeway.core.ports import Courier, ReplicaGroups
 from causeway.domains import DomainGraph, described_cycle
 from causeway.domains.limits import (
     BINDINGS_MAX,
@@ -81,7 +81,7 @@ class SeatAdmission:
 class Registrar:
     """The map, if this broker owns it."""
 
-    def __init__(self, groups: Groups, courier: Courier, *, alarm: Alarm | None = None) -> None:
+    def __init__(self, groups: ReplicaGroups, courier: Courier, *, alarm: Alarm | None = None) -> None:
         self._groups = groups
         self._courier = courier
         self._deadlines: Deadlines[str] = Deadlines(alarm)

@@ -32,7 +32,7 @@ from causeway.core.messages import (
     Relayed,
     Routed,
 )
-from causeway.core.ports import Groups, Links
+from causeway.core.ports import Links, ReplicaGroups
 from causeway.errors import Code, RemoteProtocolError
 from causeway.names import MAP_NAME, is_seat, may_end
 from causeway.types import MILLISECOND, SEAT_PREFIX, BrokerId, Duration, Instant, Key, Peer, key_of
@@ -48,7 +48,7 @@ class Seats:
     """All seats of one broker."""
 
     def __init__(
-        self, config: BrokerConfig, desk: Desk, groups: Groups, links: Links, chart: Chart, *, alarm: Alarm
+        self, config: BrokerConfig, desk: Desk, groups: ReplicaGroups, links: Links, chart: Chart, *, alarm: Alarm
     ) -> None:
         self._desk = desk
         self._groups = groups

@@ -7,21 +7,20 @@ Stimuli: messages of members, our store, links that come and go, the ring, time.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.events import PageLoaded
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
-from causeway.core.groups.listing import Listing, listing
 from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_interval
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, Tenure, described, is_quorum, member_of, shortage, voters
+from causeway.core.groups.state import Tenure, described, is_quorum, member_of, shortage, voters
 from causeway.core.groups.witnesses import Witnesses
 from causeway.core.machine import Turn
 from causeway.core.messages import (
@@ -104,11 +103,11 @@ class Groups:
         reachable = [m.peer.id for m in voters(config) if m.peer.id not in gone]
         return None if is_quorum(config, reachable) else shortage(config, reachable)
 
-    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         """Read bulk rows of a group we own; PageLoaded with the token follows, unless we lose it before."""
         tenure = self._r.groups[group].tenure
         assert tenure is not None
-        return self._loading.load(turn, ("page", group, _mark(tenure)), start, bulk_interval()[1], bytes_max)
+        return self._loading.load(turn, ("page", group, _mark(tenure)), start, stop or bulk_interval()[1], bytes_max)
 
     def keep(self, turn: Turn, row: Put) -> None:
         """Write a row of the broker's own."""
@@ -385,14 +384,19 @@ class Groups:
         elif what == "page":
             turn.tell(PageLoaded(key, token, page.rows, page.next))
 
-    def listing(self, after: str = "") -> Listing:
-        """The groups we are a member of, those whose names come after `after`."""
-        lost, may_append = self._loading.lost, self._replication.may_append
+    def names(self) -> Iterator[str]:
+        """Of the groups we are a member of, but for the directory's."""
+        return (g.config.name for g in self._r.groups.values() if g.key != ROOT)
 
-        def describe(g: Group) -> dict[str, object]:
-            return described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0))
-
-        return listing(self._r.groups.values(), after, describe)
+    def described(self, names: Container[str]) -> list[dict[str, object]]:
+        """Those of these groups that we are a member of, in the order of their names; for people."""
+        may_append, lost = self._replication.may_append, self._loading.lost
+        found = sorted(
+            (g for g in self._r.groups.values() if g.config.name in names), key=lambda g: (g.key != ROOT, g.config.name)
+        )
+        return [
+            described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0)) for g in found
+        ]
 
 
 def _mark(tenure: Tenure) -> bytes:

@@ -50,7 +50,9 @@ class Greeting:
         dialled.timed_at = turn.now
         us = self._standing
         burden = self._locator.greet(turn, dialled)
-        turn.send(conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root, burden))
+        turn.send(
+            conn, Hello(PROTOCOL_VERSION, us.me.name, us.incarnation, us.me, us.cluster, us.root, burden, us.shards)
+        )
 
     def on_first_frame(self, turn: Turn, channel: Channel, head: Message) -> None:
         """The first frame on an inbound connection."""
@@ -59,7 +61,7 @@ class Greeting:
             detail = f"the first frame is {type(head).__name__}; a connection begins with Hello"
             book.refuse(turn, channel, Code.BAD_FRAME, detail)
             return
-        wrong = complaint_about_hello(head, self._standing.me, self._standing.cluster)
+        wrong = complaint_about_hello(head, self._standing)
         if wrong is not None:
             book.refuse(turn, channel, *wrong)
             return
@@ -91,8 +93,8 @@ class Greeting:
     def _welcome(self, turn: Turn, channel: Channel, others: tuple[Peer, ...], burden: Burden | None) -> None:
         us = self._standing
         channel.said_at = turn.now
-        welcome = Welcome(PROTOCOL_VERSION, us.me, us.incarnation, us.cluster, us.root, us.ready, others, burden)
-        turn.send(channel.conn, welcome)
+        said = (us.cluster, us.root, us.ready, others, burden, us.shards)
+        turn.send(channel.conn, Welcome(PROTOCOL_VERSION, us.me, us.incarnation, *said))
 
     def on_answer(self, turn: Turn, channel: Channel, head: Message) -> None:
         """The first frame on a connection that we dialled."""
@@ -104,7 +106,7 @@ class Greeting:
             detail = f"the first frame is {type(head).__name__}; the answer to Hello is Welcome"
             book.refuse(turn, channel, Code.BAD_FRAME, detail)
             return
-        wrong = complaint_about_welcome(head, self._standing.me, self._standing.cluster)
+        wrong = complaint_about_welcome(head, self._standing)
         if wrong is not None:
             book.refuse(turn, channel, *wrong)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from causeway.core.links.standing import Standing
 from causeway.core.messages import PROTOCOL_VERSION, Hello, Welcome
 from causeway.errors import Code, ConfigError
 from causeway.limits import NAME_BYTES_MAX
@@ -12,23 +13,24 @@ Complaint = tuple[Code, str]
 """Code of the Goodbye, and its text: the field, its value, and what would be right."""
 
 
-def complaint_about_hello(hello: Hello, me: Peer, cluster: str) -> Complaint | None:
+def complaint_about_hello(hello: Hello, us: Standing) -> Complaint | None:
     """Why this Hello is refused, or None."""
     wrong = (
         _version(hello.version) or _name(hello.name, is_client=hello.peer is None) or _incarnation(hello.incarnation)
     )
     if wrong is not None or hello.peer is None:
         return wrong
-    return _peer(hello.peer, me) or _cluster(hello.cluster, cluster)
+    return _peer(hello.peer, us.me) or _cluster(hello.cluster, us.cluster) or _shards(hello.shards, us.shards)
 
 
-def complaint_about_welcome(welcome: Welcome, me: Peer, cluster: str) -> Complaint | None:
+def complaint_about_welcome(welcome: Welcome, us: Standing) -> Complaint | None:
     """Why the broker we dialled cannot be used, or None."""
     return (
         _version(welcome.version)
         or _incarnation(welcome.incarnation)
-        or _peer(welcome.peer, me)
-        or _cluster(welcome.cluster, cluster)
+        or _peer(welcome.peer, us.me)
+        or _cluster(welcome.cluster, us.cluster)
+        or _shards(welcome.shards, us.shards)
     )
 
 
@@ -73,3 +75,9 @@ def _cluster(theirs: str, ours: str) -> Complaint | None:
     if not theirs or not ours or theirs == ours:
         return None
     return Code.BAD_FIELD, f"cluster={theirs!r}: this broker belongs to {ours!r}; use seeds of one cluster only"
+
+
+def _shards(theirs: int, ours: int) -> Complaint | None:
+    if theirs == ours:
+        return None
+    return Code.BAD_FIELD, f"shards={theirs}: this broker has {ours}; give all brokers of a cluster the same number"

@@ -67,7 +67,7 @@ class Links:
         self, config: BrokerConfig, me: Peer, incarnation: int, rng: random.Random, *, alarm: Alarm | None = None
     ) -> None:
         self.me = me
-        self._standing = Standing(me, incarnation)
+        self._standing = Standing(me, incarnation, config.shards)
         self._book = Book(config, me, rng, alarm=alarm)
         self._links = self._book.links
         self._channels = self._book.channels

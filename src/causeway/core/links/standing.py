@@ -12,8 +12,9 @@ from causeway.types import Peer
 class Standing:
     """What a broker says of itself."""
 
-    def __init__(self, me: Peer, incarnation: int) -> None:
+    def __init__(self, me: Peer, incarnation: int, shards: int) -> None:
         self.me = me
+        self.shards = shards
         self.incarnation = incarnation
         self.cluster = ""
         self.root: Config | None = None

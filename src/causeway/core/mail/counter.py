@@ -69,6 +69,7 @@ class Counter:
         if not self._groups.owned(key) or key not in self._office.boxes:
             config = self._groups.config(key)
             taking = config is not None and config.owner == self._me.id and bool(config.members)
+            taking &= not self._groups.hosts(key)
             if self._courier.is_waiting(key) or taking:
                 self._courier.wait(turn, mailbox, event)  # we are taking over; behind an Attach of the same connection
             elif isinstance(head, Settle) and self._owner(key) is None:
@@ -142,6 +143,10 @@ class Counter:
         key = key_of(mailbox)
         if self._groups.owned(key):
             self._courier.wait(turn, mailbox, event)
+            return
+        if self._groups.hosts(key):
+            if self._courier.begins(turn, key, mailbox, event):
+                turn.tell(event)
             return
         target = self._courier.target(turn, key, mailbox, birth=may_begin(mailbox, event.head))
         if target is not None:

@@ -77,6 +77,8 @@ LOOK_AGAIN = 50 * MILLISECOND
 TEACH_AGAIN = 1 * SECOND
 """A broker that sends by detours is told so often where the owner is: its frames under way cannot heed it yet."""
 
+NO_MAILBOX = "mailbox: it has ended, or has not begun: only its reader begins a private mailbox"
+
 key_of = lru_cache(maxsize=NAMES_REMEMBERED_MAX)(hash_name)
 """Names repeat; the hash is worth remembering."""
 
@@ -115,6 +117,8 @@ class MailCourier:
         self._local = local
         self.clogged = local.clogged
         self._waiting: dict[Key, Waiting] = {}
+        self._homes: dict[Key, dict[Key, None]] = {}
+        """Mailboxes for which something waits, by the group they are in."""
         self._waiting_bytes = 0
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
         self._taught: dict[tuple[BrokerId, Key], Instant] = {}
@@ -128,32 +132,46 @@ class MailCourier:
             self._links.send(turn, Key(origin), head)
 
     def post(self, turn: Turn, mailbox: str, head: Postable, body: bytes = b"") -> None:
-        key = key_of(mailbox)
-        if self._groups.owned(key):
-            if not self._local.arrived(turn, key, head, body):
-                self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
-            return
-        self._forward(turn, mailbox, head, body, 0, by=self._links.me)
+        if not self._take_in(turn, key_of(mailbox), mailbox, head, body):
+            self._forward(turn, mailbox, head, body, 0, by=self._links.me)
+
+    def _take_in(self, turn: Turn, key: Key, mailbox: str, head: Postable, body: bytes) -> bool:
+        """Hand over a message for a mailbox that we own, or that begins here; whether we do."""
+        if not self._groups.owned(key):
+            if not self._groups.hosts(key):
+                return False
+            if not self.begins(turn, key, mailbox, PeerMessage(self._links.me, head, body)):
+                return True
+        if not self._local.arrived(turn, key, head, body):
+            self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
+        return True
+
+    def begins(self, turn: Turn, key: Key, mailbox: str, event: ClientMessage | PeerMessage) -> bool:
+        """A message for a mailbox that our shard lacks: whether it has begun now; if not, its sender is told."""
+        if may_begin(mailbox, event.head):
+            self._groups.begin(turn, key, mailbox)
+            return True
+        self._refuse(turn, event, Code.NO_MAILBOX, NO_MAILBOX)
+        return False
 
     # On the way ------------------------------------------------------------------------------------------------
     def on_routed(self, turn: Turn, peer: Peer, head: Routed, body: bytes) -> None:
         """An envelope from another broker."""
         if key_of(head.mailbox) != head.key or head.hops >= ROUTE_HOPS_MAX:
             return
-        if self._groups.owned(head.key):
+        if self._groups.owned(head.key) or self._groups.hosts(head.key):
             sender = head.sender
             if sender is not None and self._links.peer(sender.id) is None and peer_fault(sender) is None:
                 self._links.learn(sender)
             # Our own may come round to us: it was under way when the mailbox became ours.
             if sender is not None and sender.id != self._links.me.id and head.hops and isinstance(head.head, Deposit):
-                self.teach(turn, sender.id, head.key)
-            if not self._local.arrived(turn, head.key, head.head, body):
-                self.wait(turn, head.mailbox, PeerMessage(self._links.me, head.head, body))
+                self.teach(turn, sender.id, self._groups.home(head.key))
+            self._take_in(turn, head.key, head.mailbox, head.head, body)
             return
         self._forward(turn, head.mailbox, head.head, body, head.hops + 1, by=head.sender, back=peer.id)
 
     def teach(self, turn: Turn, sender: BrokerId, key: Key) -> None:
-        """A batch came over others: from now on its sender can send to us at once."""
+        """A batch for a group came over others: from now on its sender can send to us at once."""
         taught = self._taught
         if turn.now - taught.get((sender, key), -TEACH_AGAIN) < TEACH_AGAIN or self._links.peer(sender) is None:
             return
@@ -166,12 +184,10 @@ class MailCourier:
     def on_direct(self, turn: Turn, peer: Peer, mailbox: str, head: Postable, body: bytes) -> None:
         """A message whose sender took us for the owner."""
         key = key_of(mailbox)
-        if self._groups.owned(key):
-            if not self._local.arrived(turn, key, head, body):
-                self.wait(turn, mailbox, PeerMessage(self._links.me, head, body))
+        if self._take_in(turn, key, mailbox, head, body):
             return
         if peer.id != self._links.me.id and self._groups.config(key) is None:
-            self._links.send(turn, peer.id, NotMember(key, 0, 0))
+            self._links.send(turn, peer.id, NotMember(self._groups.home(key), 0, 0))
         self._forward(turn, mailbox, head, body, 1, by=peer, back=peer.id)
 
     def _forward(
@@ -223,7 +239,7 @@ class MailCourier:
             return None
         if self._ring.active:
             # Who is closest to the group of a domain's agents need not be one of them, and could not let it be born.
-            hop = self._ring.next_hop(key) if not is_agents(mailbox) else None
+            hop = self._ring.next_hop(self._groups.home(key)) if not is_agents(mailbox) else None
             if hop is not None:
                 return hop, False
             self._groups.resolve(turn, key, mailbox, birth=birth)
@@ -242,19 +258,29 @@ class MailCourier:
             self._refuse(turn, event, Code.OVERLOADED, f"{WAITING_BYTES_MAX} bytes wait at this broker, its limit")
             return
         self._waiting[key] = waiting
+        self._homes.setdefault(self._groups.home(key), {})[key] = None
         waiting.events.append(event)
         waiting.bytes += size
         self._waiting_bytes += size
         self._deadlines.set_if_unset(key, turn.now + LOOK_AGAIN)
 
     def release(self, turn: Turn, key: Key) -> None:
-        """Something changed for the mailbox: let everything that waits try again."""
-        for event in self._take(key):
-            turn.tell(event)
+        """Something changed for a mailbox, or for the mailboxes of a group: let everything that waits try again."""
+        for each in self._waiting_in(key):
+            for event in self._take(each):
+                turn.tell(event)
+
+    def _waiting_in(self, key: Key) -> list[Key]:
+        """The mailboxes for which something waits in a group; or the one of this key."""
+        return list(self._homes.get(key, ())) or ([key] if key in self._waiting else [])
 
     def refuse(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
-        """Nobody can take it: tell the senders. Settlements and returns go on waiting, as some are never repeated;
-        unless there is nothing left to settle."""
+        """Nobody can take what waits for a mailbox, or for those of a group: tell the senders. Settlements and returns
+        go on waiting, as some are never repeated; unless there is nothing left to settle."""
+        for each in self._waiting_in(key):
+            self._refuse_waiting(turn, each, code, detail)
+
+    def _refuse_waiting(self, turn: Turn, key: Key, code: Code, detail: str) -> None:
         config = self._groups.config(key)
         ended = code == Code.NO_MAILBOX and not (config is not None and config.members)
         for event in self._take(key):
@@ -271,6 +297,10 @@ class MailCourier:
             return ()
         self._deadlines.cancel(key)
         self._waiting_bytes -= waiting.bytes
+        home = self._groups.home(key)
+        del self._homes[home][key]
+        if not self._homes[home]:
+            del self._homes[home]
         return waiting.events
 
     def _refuse(self, turn: Turn, event: ClientMessage | PeerMessage, code: Code, detail: str) -> None:
@@ -317,12 +347,16 @@ class MailCourier:
             reason = self._groups.blocked(key)
             if reason is not None:
                 self.refuse(turn, key, Code.NO_QUORUM, reason)
-            elif self._groups.serving(key) or (not self._groups.owned(key) and self._has_target(turn, key, waiting)):
+            elif self._can_try(turn, key, waiting):
                 self.release(turn, key)
             else:
                 self._deadlines.set(key, turn.now + LOOK_AGAIN)
 
-    def _has_target(self, turn: Turn, key: Key, waiting: Waiting) -> bool:
+    def _can_try(self, turn: Turn, key: Key, waiting: Waiting) -> bool:
+        if self._groups.serving(key) or self._groups.hosts(key):
+            return True
+        if self._groups.owned(key):
+            return False
         birth = any(may_begin(waiting.mailbox, event.head) for event in waiting.events)
         return self.target(turn, key, waiting.mailbox, birth=birth) is not None
 

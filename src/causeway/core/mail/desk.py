@@ -385,11 +385,11 @@ class Desk:
                 turn.send(conn, outcome)
         self.office.flush(turn)
 
-    def statistics(self, groups: Iterable[Key]) -> dict[str, object]:
+    def statistics(self, names: Iterable[str]) -> dict[str, object]:
         """Mail, for people: of these mailboxes those we own. Lists end somewhere, so that the whole fits a frame."""
         clients = sorted(name for name, _ in self._clients)
         return {
-            "mailboxes": self.office.statistics(groups),
+            "mailboxes": self.office.statistics(names),
             "outbox": self.outbox.statistics(),
             "clients": clients[:STATUS_ENTRIES_MAX],
             "clients_truncated": max(0, len(clients) - STATUS_ENTRIES_MAX),

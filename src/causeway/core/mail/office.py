@@ -7,7 +7,9 @@ Stimuli: batches, consumers, committed operations, ownership won and lost, time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -30,7 +32,7 @@ from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 from causeway.store.base import Write
 from causeway.trace import Step
-from causeway.types import Instant, Key, Overflow, ServiceClass, Span
+from causeway.types import Instant, Key, Overflow, ServiceClass, Span, key_of
 
 PASS_FACTOR = 5
 """A batch let through to an online application is stored after all when it is unsettled after so many retries."""
@@ -78,7 +80,7 @@ class Office(Readers):
         """A new epoch, still ours: carry out what had to wait."""
         box = self.boxes.get(group)
         if box is not None:
-            box.config = config
+            box.config = msgspec.structs.replace(config, name=box.config.name, born=box.config.born)
             self.touch(group)
 
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
@@ -296,6 +298,16 @@ class Office(Readers):
                 self._replies.reject(turn, head, code, detail)
             box.senders.clear()
 
-    def statistics(self, groups: Iterable[Key]) -> list[dict[str, object]]:
+    def names(self) -> Iterator[str]:
+        """Of the mailboxes that we own."""
+        return (box.mailbox.name for box in self.boxes.values())
+
+    def statistics(self, names: Iterable[str]) -> list[dict[str, object]]:
         """One entry for each of these mailboxes that we own."""
-        return [described(self.boxes[group].mailbox) for group in groups if group in self.boxes]
+        entries: list[dict[str, object]] = []
+        for name in names:
+            box = self.boxes.get(key_of(name))
+            config = self._groups.config(box.mailbox.key) if box is not None else None
+            if box is not None and config is not None:
+                entries.append({**described(box.mailbox), "group": config.name})
+        return entries

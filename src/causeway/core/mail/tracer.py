@@ -15,8 +15,9 @@ from causeway.core.machine import Turn
 from causeway.core.mail.answers import Piece
 from causeway.core.mail.rows import BATCH, BatchHead, StoredBatch, decode_head
 from causeway.core.messages import Causal, Config, Deliver, Deposit, SendPart
+from causeway.core.shards.rows import split
 from causeway.limits import NAMES_REMEMBERED_MAX
-from causeway.names import SEATS, is_seat
+from causeway.names import SEATS, is_seat, is_shard
 from causeway.store.base import Put, Write
 from causeway.topics import item_of as find_item
 from causeway.trace import MEMBERS_APART, Step, TraceRecord
@@ -153,13 +154,17 @@ class Tracer:
             except msgspec.MsgspecError:
                 continue
             last = head.first + head.count - 1
-            sent = sent_as(head, config.name, last)
+            mailbox = config.name
+            if is_shard(mailbox):
+                parts = split(write.key)
+                mailbox = parts[0] if parts is not None else ""
+            sent = sent_as(head, mailbox, last)
             if sent is not None:
                 reliable = bool(head.flags & _RELIABLE) or head.stream >= _ORDERED
                 how = (
                     apart(head.priority, head.flags, delayed=bool(head.ready)),
                     reliable,
-                    config.name,
+                    mailbox,
                     owner,
                     config.epoch,
                     0,

@@ -25,6 +25,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The latest membership of the directory's group that the sender knows."""
     burden: Burden | None = None
     """A broker's own."""
+    shards: int = 0
+    """Of a broker: how many its cluster has."""
 
 
 class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -41,6 +43,8 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Brokers a client may turn to when this one is gone."""
     burden: Burden | None = None
     """Told to brokers."""
+    shards: int = 0
+    """How many its cluster has."""
 
 
 class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=3):

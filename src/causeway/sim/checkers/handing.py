@@ -10,7 +10,6 @@ from __future__ import annotations
 from causeway.core.messages import Deliver
 from causeway.sim.checkers.base import Checker
 from causeway.sim.checkers.owner import SingleOwner
-from causeway.types import key_of
 
 Place = tuple[str, str, int, int, int]
 """A message as frames name it: mailbox, source, incarnation, stream, id."""
@@ -30,7 +29,7 @@ class Handing(Checker):
 
     def watch(self, sender: str, receiver: str, head: Deliver) -> None:
         """A broker hands messages out."""
-        if self._owner.is_replaced(sender, key_of(head.mailbox)):
+        if self._owner.is_replaced(sender, self._owner.home(head.mailbox)):
             return
         for number in range(head.first, head.first + head.count):
             who = self._done.get((head.mailbox, head.source, head.incarnation, head.stream, number))

@@ -23,8 +23,9 @@ from causeway.core.messages import (
     Replicate,
     Resolved,
 )
+from causeway.limits import SHARDS
 from causeway.sim.checkers.base import Checker
-from causeway.types import Instant, Key, ServiceClass, key_of
+from causeway.types import Instant, Key, ServiceClass, home_of, key_of
 
 Stream = tuple[str, int, str, int]
 
@@ -35,8 +36,9 @@ class SingleOwner(Checker):
     kinds = (Replicate, Promised, Copied, Deposit, Accepted, Accept, Chosen, Outdated, Enter, Resolved)
     """Frames to be shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, shards: int = SHARDS) -> None:
         super().__init__()
+        self._shards = shards
         self._owner: dict[tuple[Key, int], str] = {}
         self._epoch: dict[tuple[str, Key], int] = {}
         """Latest epoch in which each broker replicated, or of which some frame says that it owns it."""
@@ -69,6 +71,10 @@ class SingleOwner(Checker):
             self._credit(head.group, head.config)
             if head.config is not None:
                 self._choose(head.group, head.config.epoch)
+
+    def home(self, mailbox: str) -> Key:
+        """The group that a mailbox is in."""
+        return home_of(key_of(mailbox), self._shards)
 
     def is_replaced(self, broker: str, group: Key) -> bool:
         """Whether a later epoch was chosen than any in which the broker is the owner."""
@@ -121,7 +127,7 @@ class SingleOwner(Checker):
         if receiver:
             for number in numbers:
                 self._heard[(receiver, stream, number)] = None
-        group = key_of(head.dest)
+        group = self.home(head.dest)
         epoch = self._epoch.get((sender, group))
         if relayed or epoch is None:
             return

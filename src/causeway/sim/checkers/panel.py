@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from causeway.core.messages import Deliver, Message
+from causeway.limits import SHARDS
 from causeway.sim.checkers.atomicity import Atomicity
 from causeway.sim.checkers.base import Checker, Deed, Reader, Viewing
 from causeway.sim.checkers.browsing import Browsing
@@ -24,13 +25,13 @@ from causeway.types import Instant
 class Panel(Checker):
     """Passes every observation on, with the virtual time at which it was made."""
 
-    def __init__(self, clock: Callable[[], Instant]) -> None:
+    def __init__(self, clock: Callable[[], Instant], shards: int = SHARDS) -> None:
         super().__init__()
         self._clock = clock
         self.loss = NoLoss()
         self.once = ExactlyOnce()
         self.order = Order()
-        self.owner = SingleOwner()
+        self.owner = SingleOwner(shards)
         self.handing = Handing(self.owner)
         self.atomicity = Atomicity()
         self.confirmation = Confirmation()

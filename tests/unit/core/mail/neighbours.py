@@ -64,6 +64,15 @@ class FakeGroups:
         return [ticket for ticket, _, _ in operations]
 
     # ports.Groups
+    def home(self, key: Key) -> Key:
+        return key
+
+    def hosts(self, key: Key) -> bool:
+        return False
+
+    def begin(self, turn: Turn, key: Key, name: str) -> None:
+        raise AssertionError("no shard is ours")
+
     def config(self, group: Key) -> Config | None:
         return self.configs.get(group)
 
@@ -88,7 +97,7 @@ class FakeGroups:
         self.operations.append((ticket, group, list(writes)))
         return ticket
 
-    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
+    def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         self.loads.append((group, start))
         return len(self.loads)
 

@@ -63,7 +63,7 @@ def arrive(stage: Stage, letter: Deposit) -> None:
 
 
 def stored(stage: Stage) -> int:
-    (entry,) = stage.desk.statistics([KEY])["mailboxes"]  # type: ignore[misc]
+    (entry,) = stage.desk.statistics([NAME])["mailboxes"]  # type: ignore[misc]
     return int(entry["stored"])
 
 

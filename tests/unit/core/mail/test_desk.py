@@ -600,7 +600,7 @@ def test_dead_letters_leave_for_their_mailbox_and_are_settled_when_it_has_them()
     assert (burial.dest, burial.first) == (f"dead/{NAME}", 1)
     stage.hears_broker(Accepted(NAME, burial.incarnation, burial.dest, burial.stream, 1, 1))
     stage.commit()
-    (entry,) = stage.desk.statistics([KEY])["mailboxes"]  # type: ignore[misc]
+    (entry,) = stage.desk.statistics([NAME])["mailboxes"]  # type: ignore[misc]
     assert entry["stored"] == 0
 
 
@@ -620,7 +620,7 @@ def test_page_is_handed_to_the_office(stage: Stage) -> None:
     stage.desk.on_page(at(), PageLoaded(KEY, 7, [], None))
     stage.own(NAME)
     stage.desk.on_page(at(), PageLoaded(KEY, 7, [], None))
-    assert stage.desk.statistics([KEY])["mailboxes"]
+    assert stage.desk.statistics([NAME])["mailboxes"]
 
 
 def test_drained_connection_gets_what_it_missed(stage: Stage) -> None:
@@ -644,7 +644,7 @@ def test_status_lists_end_somewhere_and_say_how_much_is_left_out(stage: Stage, m
     for conn, name in enumerate(("a", "b", "c"), 10):
         stage.links.clients[conn] = (name, 1)
         stage.hears(Attach(NAME, 1, 10), conn=conn)
-    found = stage.desk.statistics([KEY, key_of("x")])
+    found = stage.desk.statistics([NAME, "x"])
     assert len(found["mailboxes"]) == 1, "of those asked for, what we own"  # type: ignore[arg-type]
     assert (found["clients"], found["clients_truncated"]) == (["a", "b"], 1)
 
