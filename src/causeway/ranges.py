@@ -7,28 +7,36 @@ from collections.abc import Iterable, Sequence
 
 from causeway.types import Span
 
+_NO_RUNS: list[int] = []
+"""Shared by all sets of one run; never changed."""
+
 
 class IdSet:
-    """An exact set of integers held as disjoint runs, lowest first; adding at the end is cheap."""
+    """An exact set of integers held as disjoint runs, lowest first; adding at the end is cheap.
 
-    __slots__ = ("_firsts", "_lasts")
+    Most sets are one run for their whole life: the last run lies in two fields, and only others take lists.
+    """
+
+    __slots__ = ("_first", "_firsts", "_last", "_lasts")
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
+        self._first, self._last = 0, -1
+        """The last run; there is none when it ends before it begins."""
+        self._firsts: list[int] | None = None
+        self._lasts: list[int] = _NO_RUNS
+        """The runs before it, if there are any."""
         for first, last in spans:
             self.add(first, last)
 
     def __bool__(self) -> bool:
-        return bool(self._firsts)
+        return self._first <= self._last
 
     def __len__(self) -> int:
         """How many runs, not how many ids: the measure that a bound applies to."""
-        return len(self._firsts)
+        return len(self._lasts) + (self._first <= self._last)
 
     def __contains__(self, number: int) -> bool:
-        at = bisect_right(self._firsts, number) - 1
-        return at >= 0 and number <= self._lasts[at]
+        return self.end_of(number) >= number
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, IdSet) and self.spans() == other.spans()
@@ -41,23 +49,30 @@ class IdSet:
     @property
     def high(self) -> int:
         """The greatest member, 0 when empty (ids start at 1)."""
-        return self._lasts[-1] if self._lasts else 0
+        return self._last if self._last > 0 else 0
 
     def spans(self) -> list[Span]:
         """The runs, lowest first."""
-        return list(zip(self._firsts, self._lasts, strict=True))
+        if self._firsts is None:
+            return [(self._first, self._last)] if self._first <= self._last else []
+        return [*zip(self._firsts, self._lasts, strict=True), (self._first, self._last)]
 
     def add(self, first: int, last: int) -> bool:
         """Put first..last in; whether there may be more runs than before."""
-        firsts, lasts = self._firsts, self._lasts
-        if not firsts or first > lasts[-1] + 1:
+        end = self._last
+        if self._first <= first <= end + 1 and self._first <= end:
+            if last > end:
+                self._last = last
+            return False
+        if self._first > end:
+            self._first, self._last = first, last
+            return True
+        firsts, lasts = self._unfold()
+        if first > end:
             firsts.append(first)
             lasts.append(last)
+            self._fold(firsts, lasts)
             return True
-        if first >= firsts[-1]:
-            if last > lasts[-1]:
-                lasts[-1] = last
-            return False
         # Runs low..high-1 touch first..last; they become one.
         low = bisect_left(lasts, first - 1)
         high = bisect_right(firsts, last + 1)
@@ -66,41 +81,62 @@ class IdSet:
             last = max(last, lasts[high - 1])
         firsts[low:high] = [first]
         lasts[low:high] = [last]
+        self._fold(firsts, lasts)
         return low == high
+
+    def _unfold(self) -> tuple[list[int], list[int]]:
+        """All runs as two lists, to be changed and given to `_fold`."""
+        if self._first > self._last:
+            return [], []
+        firsts, lasts = ([], []) if self._firsts is None else (self._firsts, self._lasts)
+        firsts.append(self._first)
+        lasts.append(self._last)
+        return firsts, lasts
+
+    def _fold(self, firsts: list[int], lasts: list[int]) -> None:
+        self._first, self._last = (firsts.pop(), lasts.pop()) if firsts else (0, -1)
+        self._firsts, self._lasts = (firsts, lasts) if firsts else (None, _NO_RUNS)
 
     def remove(self, first: int, last: int) -> None:
         """Take first..last out; members or not."""
-        firsts, lasts = self._firsts, self._lasts
+        firsts, lasts = self._unfold()
         low = bisect_left(lasts, first)
         high = bisect_right(firsts, last)
-        if low >= high:
-            return
-        kept: list[Span] = []
-        if firsts[low] < first:
-            kept.append((firsts[low], first - 1))
-        if lasts[high - 1] > last:
-            kept.append((last + 1, lasts[high - 1]))
-        firsts[low:high] = [span[0] for span in kept]
-        lasts[low:high] = [span[1] for span in kept]
+        if low < high:
+            kept: list[Span] = []
+            if firsts[low] < first:
+                kept.append((firsts[low], first - 1))
+            if lasts[high - 1] > last:
+                kept.append((last + 1, lasts[high - 1]))
+            firsts[low:high] = [span[0] for span in kept]
+            lasts[low:high] = [span[1] for span in kept]
+        self._fold(firsts, lasts)
 
     def missing(self, first: int, last: int) -> list[Span]:
         """The runs of first..last that are not in the set."""
-        firsts, lasts = self._firsts, self._lasts
-        if not lasts or first > lasts[-1]:
+        if first > self._last:
             return [(first, last)] if first <= last else []
         gaps: list[Span] = []
-        at = bisect_left(lasts, first)
-        while at < len(firsts) and firsts[at] <= last:
-            if firsts[at] > first:
-                gaps.append((first, firsts[at] - 1))
-            first = lasts[at] + 1
-            at += 1
+        if self._firsts is not None:
+            firsts, lasts = self._firsts, self._lasts
+            at = bisect_left(lasts, first)
+            while at < len(firsts) and firsts[at] <= last:
+                if firsts[at] > first:
+                    gaps.append((first, firsts[at] - 1))
+                first = lasts[at] + 1
+                at += 1
+        if self._first <= last:
+            if first < self._first:
+                gaps.append((first, self._first - 1))
+            first = max(first, self._last + 1)
         if first <= last:
             gaps.append((first, last))
         return gaps
 
     def end_of(self, number: int) -> int:
         """The last member of the run that holds `number`; number - 1 when it is not a member."""
+        if number >= self._first or self._firsts is None:
+            return self._last if self._first <= number <= self._last else number - 1
         at = bisect_right(self._firsts, number) - 1
         return self._lasts[at] if at >= 0 and number <= self._lasts[at] else number - 1
 
@@ -121,21 +157,25 @@ class IdSet:
 
     def forget_lowest(self, runs_max: int) -> None:
         """Drop the lowest runs until at most `runs_max` remain."""
-        excess = len(self._firsts) - runs_max
+        excess = len(self) - runs_max
         if excess > 0:
-            del self._firsts[:excess]
-            del self._lasts[:excess]
+            self._drop(excess)
 
     def forget_below(self, number: int) -> None:
         """Drop the runs that end below `number`."""
-        count = bisect_left(self._lasts, number)
-        del self._firsts[:count]
-        del self._lasts[:count]
+        if number > self._last:
+            self.clear()
+        elif self._firsts is not None:
+            self._drop(bisect_left(self._lasts, number))
+
+    def _drop(self, count: int) -> None:
+        firsts, lasts = self._unfold()
+        del firsts[:count], lasts[:count]
+        self._fold(firsts, lasts)
 
     def clear(self) -> None:
         """Take everything out."""
-        self._firsts.clear()
-        self._lasts.clear()
+        self._fold([], [])
 
 
 def disjoint(spans: Sequence[Span]) -> Sequence[Span]:

@@ -138,5 +138,5 @@ def piece_of(part: BatchPart) -> Piece:
         info.origin,
         info.flags,
         part.batch.stored,
-        published_from(info.published, part.start),
+        published_from(info.published, part.start) if info.published is not None else None,
     )

@@ -3,7 +3,8 @@
 Owns: parts, and the shelf that finds a batch by a message's number.
 Must not know: what is delivered next, consumers' credit, rows, streams, time.
 
-The usual batch has one part from arrival to settlement; nothing here is done per message.
+A batch is its own first part, and the usual one has no other from arrival to settlement: it costs one object beside
+its row. Nothing here is done per message.
 """
 
 from __future__ import annotations
@@ -66,22 +67,23 @@ class BatchPart:
         return PRIORITY_COUNT - self.batch.info.priority << 96 | self.batch.rank << 32 | self.start
 
     @property
-    def count(self) -> int:
+    def length(self) -> int:
         """How many messages."""
         return self.stop - self.start
 
 
-class Batch:
-    """One batch in memory."""
+class Batch(BatchPart):
+    """One batch in memory, and its own first part."""
 
     __slots__ = (
+        "_parts",
         "alias",
         "count",
         "delayed",
         "info",
         "marked",
         "open",
-        "parts",
+        "operation",
         "rank",
         "redelivered",
         "safe",
@@ -91,15 +93,23 @@ class Batch:
     )
 
     def __init__(self, info: StoredBatch, *, stored: bool, stream: AdmittedStream | None = None) -> None:
+        self.batch = self
+        self.start = 0
+        self.stop = self.count = self.open = info.count
+        """Where its first part ends; how many messages there are in all parts, and how many of them are not settled."""
+        self.state = READY
+        self.deliveries = 0
+        self.holder = None
+        self.queued = False
+        self._parts: list[BatchPart] | None = None
+        """All parts, when there are several."""
         self.info = info
-        self.count = info.count
         self.stored = stored
         self.stream = stream
         """Known as long as the batch is not safe on the copies."""
+        self.operation = info.seq
+        """Number of the operation that stores it."""
         self.rank = -1
-        self.open = info.count
-        """Messages not settled."""
-        self.parts: list[BatchPart] = [BatchPart(self, (0, info.count), READY)]
         self.safe = True
         """Its messages may be delivered as soon as they are ready."""
         self.redelivered = False
@@ -118,25 +128,47 @@ class Batch:
         """Bytes of memory."""
         return len(self.info.body) + BATCH_OVERHEAD_BYTES
 
+    @property
+    def key(self) -> int:
+        """As of any part, also when it has been forgotten."""
+        return self.rank << 32
+
+    @property
+    def parts(self) -> list[BatchPart]:
+        """All of it, in order; to be changed by `split` and `compact` only."""
+        return [self] if self._parts is None else self._parts
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it has the same fate."""
+        return self._parts is None
+
+    def forget(self) -> None:
+        """It is settled to the end: let go of what would keep it in memory."""
+        self._parts = None
+        del self.batch
+
     def index(self, offset: int) -> int:
         """Which part holds an offset."""
-        parts = self.parts
-        if len(parts) == 1:
-            return 0
-        return bisect_right(parts, offset, key=_start) - 1
+        return 0 if self._parts is None else bisect_right(self._parts, offset, key=_start) - 1
 
     def split(self, index: int, at: int) -> BatchPart:
         """Cut the part at `index` before offset `at`; the new part behind it."""
-        left = self.parts[index]
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = [self]
+        left = parts[index]
         right = BatchPart(self, (at, left.stop), left.state, left.deliveries)
         right.holder = left.holder
         left.stop = at
-        self.parts.insert(index + 1, right)
+        parts.insert(index + 1, right)
         return right
 
     def compact(self) -> None:
         """Join settled neighbours."""
-        parts = self.parts
+        parts = self._parts
+        if parts is None:
+            return
         kept = parts[:1]
         for part in parts[1:]:
             before = kept[-1]
@@ -144,8 +176,7 @@ class Batch:
                 before.stop = part.stop
             else:
                 kept.append(part)
-        if len(kept) < len(parts):
-            parts[:] = kept
+        self._parts = kept if len(kept) > 1 else None
 
     def marks(self) -> tuple[Mark, ...]:
         """What a new owner must know beside the batch itself."""
@@ -172,7 +203,7 @@ class Batch:
             for part in self.carve(first, stop, READY | DEAD):
                 if mark.deliveries == SETTLED:
                     part.state = DONE
-                    self.open -= part.count
+                    self.open -= part.length
                 else:
                     part.state = DEAD if mark.deliveries >= CONDEMNED else READY
                     part.deliveries = mark.deliveries % CONDEMNED
@@ -186,14 +217,13 @@ class Batch:
 
     def carve(self, start: int, stop: int, mask: int, fresh: list[BatchPart] | None = None) -> list[BatchPart]:
         """The parts of start..stop-1 in one of the states of `mask`, cut to fit; new parts are added to `fresh`."""
-        parts = self.parts
         if start <= 0 and stop >= self.count:
-            return [part for part in parts if part.state & mask]
+            return [part for part in self.parts if part.state & mask]
         chosen: list[BatchPart] = []
         made: list[BatchPart] = []
         at = self.index(max(start, 0))
-        while at < len(parts) and parts[at].start < stop:
-            part = parts[at]
+        while at < len(self.parts) and self.parts[at].start < stop:
+            part = self.parts[at]
             if part.state & mask and part.stop > start:
                 if part.start < start:
                     part = self.split(at, start)
@@ -216,52 +246,50 @@ def _start(part: BatchPart) -> int:
     return part.start
 
 
-class Shelf:
-    """Batches by number. Numbers of dead batches stay in the order for a while: they cover nothing, and cost little."""
+class Shelf(dict[int, Batch]):
+    """Batches by the number of their first message. Their order is kept while somebody asks for more than one batch.
 
-    __slots__ = ("_batches", "_head", "_order")
+    Numbers of dead batches stay in the order for a while: they cover nothing, and cost little.
+    """
+
+    __slots__ = ("_head", "_order")
 
     def __init__(self) -> None:
-        self._batches: dict[int, Batch] = {}
-        self._order: list[int] = []
+        super().__init__()
+        self._order: list[int] | None = None
         self._head = 0
         """Nothing before this index is alive."""
 
-    def __len__(self) -> int:
-        return len(self._batches)
-
-    def __contains__(self, number: object) -> bool:
-        return number in self._batches
-
-    def get(self, number: int) -> Batch | None:
-        """The batch that starts with this number."""
-        return self._batches.get(number)
-
     def add(self, number: int, batch: Batch) -> None:
         """Put a batch where its number belongs."""
+        self[number] = batch
         order = self._order
+        if order is None:
+            return
         if order and number < order[-1]:
             insort(order, number)
             self._head = 0
         else:
             order.append(number)
-        self._batches[number] = batch
 
     def remove(self, number: int) -> None:
         """Take a batch away."""
-        batches, order = self._batches, self._order
-        del batches[number]
-        if len(order) > 2 * len(batches) + _PURGE_MIN:
-            self._order = [kept for kept in order if kept in batches]
-            self._head = 0
+        del self[number]
+        if self._order is not None and (not self or len(self._order) > 2 * len(self) + _PURGE_MIN):
+            self._order = None
+
+    def _ordered(self) -> list[int]:
+        if self._order is None:
+            self._order, self._head = sorted(self), 0
+        return self._order
 
     def first(self) -> Batch | None:
         """The batch with the lowest number."""
-        order, batches, at = self._order, self._batches, self._head
-        while at < len(order) and order[at] not in batches:
+        order, at = self._ordered(), self._head
+        while at < len(order) and order[at] not in self:
             at += 1
         self._head = at
-        return batches[order[at]] if at < len(order) else None
+        return self[order[at]] if at < len(order) else None
 
     def batches(self) -> Iterator[Batch]:
         """All, in order, each once. The shelf must not change meanwhile."""
@@ -294,11 +322,11 @@ class Shelf:
 
     def covering(self, first: int, last: int) -> Iterator[tuple[int, Batch]]:
         """(number, batch) of all that hold messages first..last, in order. The shelf must not change meanwhile."""
-        order, batches = self._order, self._batches
+        order = self._ordered()
         at = max(bisect_right(order, first) - 1, 0)
         while at < len(order) and order[at] <= last:
             number = order[at]
-            batch = batches.get(number)
+            batch = self.get(number)
             if batch is not None and number + batch.count > first:
                 yield number, batch
             at += 1

@@ -9,19 +9,18 @@ twice. A page that was loaded for a look is shown as things stand when it arrive
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from causeway.core.mail.backlog import Read
 from causeway.core.mail.batches import DELAYED, DONE, READY, Batch
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.intake import Intake
-from causeway.core.mail.participant import Participant
 from causeway.core.mail.reading import read_batch
 from causeway.core.mail.rows import BATCH, StoredBatch, number_of
 from causeway.limits import BATCH_COUNT_MAX, ID_MAX
 from causeway.store.base import Row
-from causeway.types import Instant
+from causeway.types import Instant, Span
 
 SEARCH_STEP = 16
 """So far below a number its batch is looked for first, and so many times farther each time it is not found: a batch of
@@ -65,12 +64,13 @@ class Glance(NamedTuple):
 class Browser:
     """Looks into one mailbox."""
 
-    __slots__ = ("_contents", "_intake", "_participant")
+    __slots__ = ("_contents", "_intake", "_locks")
 
-    def __init__(self, contents: Contents, intake: Intake, participant: Participant) -> None:
+    def __init__(self, contents: Contents, intake: Intake, locks: Callable[[], list[Span]]) -> None:
         self._contents = contents
         self._intake = intake
-        self._participant = participant
+        self._locks = locks
+        """All numbers that transactions have locked."""
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class Browser:
 
     def look(self, first: int) -> bytes:
         """A page is to be loaded from this number on, for `page`: its start. One at a time."""
-        return self._contents.backlog.look(first, next(iter(self._intake.pending), None))
+        return self._contents.backlog.look(first, self._intake.uncommitted)
 
     def page(self, question: BrowseRange, rows: Sequence[Row], next: bytes | None, now: Instant) -> Glance:  # noqa: A002
         """The page is there; `next` is where it ended, None at the end of all rows."""
@@ -134,7 +134,7 @@ class Browser:
     def on_disk(self, read: Read, rows: Sequence[Row]) -> Iterator[Batch]:
         """The batches of a page that are not in memory, each in the state it would have there."""
         contents = self._contents
-        marks, locks = contents.backlog.marks(), self._participant.locks()
+        marks, locks = contents.backlog.marks(), self._locks()
         for row in rows:
             number = number_of(row.key)
             if row.key[:1] == BATCH and not read.ignores(number) and contents.backlog.holds(number):

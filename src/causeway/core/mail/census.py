@@ -40,7 +40,7 @@ def figures_of(
 ) -> Figures:
     """What there is to know of one mailbox without going through its messages."""
     size = intake.stored_bytes()
-    waiting = contents.lanes.count + contents.backlog.count
+    waiting = contents.lanes.count + contents.stored_count() - contents.count
     return Figures(
         name,
         stored=intake.stored_count() + contents.volatile_count,
@@ -57,5 +57,5 @@ def _full(audience: Consumers, clogged: Callable[[int], bool]) -> Iterator[FullC
         if one.conn and one.unsettled and (one.room <= 0 or clogged(one.conn)):
             # The place of a batch as it came: what is left of one that is settled in parts has the same. No batch is
             # on the short way (flights) while others wait.
-            mark = next((part.batch.rank for part in one.held.values()), 0)
+            mark = next((part.batch.rank for part in one.held), 0)
             yield FullConsumer((one.conn, one.id), one.terms.client[0], one.unsettled, mark)

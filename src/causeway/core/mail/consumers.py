@@ -40,7 +40,7 @@ class Consumer:
         self.selector = terms.selector
         self.unsettled = 0
         """Messages it holds; never more than its credit."""
-        self.held: dict[int, BatchPart] = {}
+        self.held: dict[BatchPart, None] = {}
         self.served = 0
 
     @property

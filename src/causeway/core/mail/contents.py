@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from causeway.core.mail.answers import piece_of
+from causeway.core.mail.answers import Settlement, piece_of
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.batches import (
+    BATCH_OVERHEAD_BYTES,
     DEAD,
     DELAYED,
     DONE,
@@ -38,17 +39,17 @@ class Contents:
     """All messages of one mailbox."""
 
     __slots__ = (
+        "_backlog",
         "_chores",
         "_expiries",
         "_flat",
+        "_graves",
         "_group",
         "_rank",
         "_window_bytes",
-        "backlog",
         "bytes",
         "count",
         "delays",
-        "graves",
         "lanes",
         "memory_bytes",
         "stored",
@@ -62,65 +63,119 @@ class Contents:
         self._flat = flat
         """Whether it is handed on as it comes: then priority and delay are seen to where it arrives."""
         self._rank = 0
-        self._expiries = Timers()
-        self._chores: list[Write] = []
+        self._expiries: Timers | None = None
+        self._chores: list[Write] | None = None
         """Rows found useless or misplaced; they go out with the next operation."""
         self.stored = Shelf()
         self.volatile = Shelf()
         self.lanes = Lanes(flat=flat)
-        self.delays = Timers()
+        self.delays: Timers | None = None
         """Batches whose time has not come."""
-        self.backlog = Backlog()
-        self.graves = Graves(group)
+        self._backlog: Backlog | None = None
+        self._graves: Graves | None = None
         self.count = self.bytes = self.memory_bytes = 0
         """Stored messages in memory: how many, their bodies, and their cost."""
         self.volatile_count = 0
         self.volatile_bytes = 0
 
+    # What most mailboxes never need ----------------------------------------------------------------------------
+    @property
+    def backlog(self) -> Backlog:
+        """What is stored but not in memory."""
+        if self._backlog is None:
+            self._backlog = Backlog()
+        return self._backlog
+
+    def expect_pages(self) -> None:
+        """Not everything will fit into memory: whatever is loaded from now on is counted."""
+        self._backlog = self.backlog
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether anything lies in the backlog."""
+        return self._backlog is not None and self._backlog.is_open
+
+    @property
+    def graves(self) -> Graves:
+        """What went to the dead-letter mailbox, or is on its way there."""
+        if self._graves is None:
+            self._graves = Graves(self._group)
+        return self._graves
+
+    def stored_bytes(self) -> int:
+        """Bodies on all copies, in memory and behind it."""
+        return self.bytes if self._backlog is None else self.bytes + self._backlog.size
+
+    def stored_count(self) -> int:
+        """Messages on all copies."""
+        return self.count if self._backlog is None else self.count + self._backlog.count
+
+    def taken(self, number: int) -> None:
+        """A new batch takes this number, see `Backlog.taken`."""
+        if self._backlog is not None:
+            self._backlog.taken(number)
+
     # Coming in -------------------------------------------------------------------------------------------------
     def commit(self, batch: Batch) -> None:
         """A stored batch is on all copies: into the window, or behind it when that is full."""
-        if self.backlog.is_open or (self.memory_bytes + batch.charge > self._window_bytes and len(self.stored)):
+        if self.is_paged or (self.memory_bytes + batch.charge > self._window_bytes and self.stored):
             self.backlog.drop(batch.info)
             if batch.marked:
                 self.backlog.mark(batch.info.seq, batch.marks())
+            batch.forget()
         else:
             self._shelve(batch)
 
     def load(self, row: Row, locks: Sequence[Span], *, redelivered: bool) -> Batch | None:
         """A batch row from disk comes into the window; None when nothing of it is left or it is here already."""
         info = read_batch(row)
-        if info is None or self.backlog.ignores(info.seq):
+        backlog = self._backlog
+        if info is None or (backlog is not None and backlog.ignores(info.seq)):
             return None
-        self.backlog.loaded(info)
+        if backlog is not None:
+            backlog.loaded(info)
         if info.seq in self.stored:
             return None
         batch = Batch(info, stored=True)
         batch.redelivered = redelivered
-        last = info.seq + info.count - 1
-        claim = self.backlog.claim(info.seq, last)
-        if claim.behind:
-            self._chores.append(Put(self._group, mark_key(last + 1), last + 1, encode(claim.behind)))
-        if claim.marks:
-            batch.apply(claim.marks)
-            batch.marked = True
-            self.graves.condemned += sum(part.count for part in batch.parts if part.state == DEAD)
-        if claim.stale:
-            if claim.marks:
-                self._chores.append(self.marks(batch))
-            self._chores += [Delete(self._group, mark_key(number)) for number in claim.stale]
-        if batch.open == 0:
-            self._chores.append(Delete(self._group, batch_key(info.seq)))
-            self._chores.append(Delete(self._group, mark_key(info.seq), mark_key(last + 1)))
+        if backlog is not None and not self._claim(batch, backlog):
             return None
-        batch.lock(locks)
+        if locks:
+            batch.lock(locks)
         self._shelve(batch)
         return batch
 
+    def _claim(self, batch: Batch, backlog: Backlog) -> bool:
+        """Apply the rows of marks to a batch that comes from disk; whether anything of it is left."""
+        seq, last = batch.info.seq, batch.info.seq + batch.count - 1
+        claim = backlog.claim(seq, last)
+        chores: list[Write] = []
+        if claim.behind:
+            chores.append(Put(self._group, mark_key(last + 1), last + 1, encode(claim.behind)))
+        if claim.marks:
+            batch.apply(claim.marks)
+            batch.marked = True
+            self.graves.condemned += sum(part.length for part in batch.parts if part.state == DEAD)
+        if claim.stale:
+            if claim.marks:
+                chores.append(self.marks(batch))
+            chores += [Delete(self._group, mark_key(number)) for number in claim.stale]
+        if batch.open == 0:
+            chores.append(Delete(self._group, batch_key(seq)))
+            chores.append(Delete(self._group, mark_key(seq), mark_key(last + 1)))
+        self._tidy(chores)
+        return batch.open > 0
+
+    def _tidy(self, chores: list[Write]) -> None:
+        if self._chores is None:
+            self._chores = chores or None
+        else:
+            self._chores += chores
+
     def page_done(self, start: int | None) -> None:
         """A page is in; see `Backlog.advance`."""
-        for number in self.backlog.advance(start):
-            self._chores.append(Delete(self._group, mark_key(number)))
+        if self._backlog is not None:
+            self._tidy([Delete(self._group, mark_key(number)) for number in self._backlog.advance(start)])
 
     def hold(self, batch: Batch) -> None:
         """A batch that is only in memory."""
@@ -155,38 +210,68 @@ class Contents:
     def _shelve(self, batch: Batch) -> None:
         self._enter(batch)
         self.stored.add(batch.info.seq, batch)
+        size = len(batch.info.body)
         self.count += batch.open
-        self.bytes += len(batch.info.body)
-        self.memory_bytes += batch.charge
+        self.bytes += size
+        self.memory_bytes += size + BATCH_OVERHEAD_BYTES
 
     def _enter(self, batch: Batch) -> None:
+        info = batch.info
         self._rank += 1
         batch.rank = self._rank
-        if batch.info.ready and not self._flat:
+        if info.ready and not self._flat:
             self._delay(batch)
-        for part in batch.parts:
-            if part.state == READY:
-                self.lanes.append(part)
-        if batch.info.expires:
+        if batch.is_whole:
+            if batch.state == READY:
+                self.lanes.append(batch)
+        else:
+            for part in batch.parts:
+                if part.state == READY:
+                    self.lanes.append(part)
+        if info.expires:
             self._set_timer(batch)
 
     # Changing state --------------------------------------------------------------------------------------------
+    def settle_batch(self, first: int, last: int) -> Settlement | None:
+        """The usual settlement: just one batch, all of it with a consumer. None when it is another one."""
+        batch = (self.volatile if first >= VOLATILE_FROM else self.stored).get(first)
+        if (
+            batch is None
+            or batch.count != last - first + 1
+            or batch.state != HELD
+            or not batch.is_whole
+            or batch.marked
+            or batch.alias >= 0
+            or self._chores is not None
+        ):
+            return None
+        piece = piece_of(batch)
+        self._end(batch)
+        self._remove(batch)
+        return Settlement([Delete(self._group, batch_key(first))] if batch.stored else [], [piece])
+
     def settle(self, spans: Sequence[Span], mask: int, tally: Tally) -> None:
         """Settle messages by number, those in a state of `mask`; all others are left alone."""
         for first, last in spans:
-            batch = (self.volatile if first >= VOLATILE_FROM else self.stored).get(first)
-            if batch is not None and last - first + 1 == batch.count and len(batch.parts) == 1:
-                if batch.parts[0].state & mask:
-                    self._finish(batch.parts[0], tally)
+            shelf = self.volatile if first >= VOLATILE_FROM else self.stored
+            # Whole batches one after the other, as consumers take them; the rest, if any, is looked for.
+            while first <= last and (batch := shelf.get(first)) is not None and first + batch.count <= last + 1:
+                for part in batch.parts:
+                    if part.state & mask:
+                        self._finish(part, tally)
+                first += batch.count
+            if first > last:
                 continue
             for part in self.select(first, last, mask):
                 self._finish(part, tally)
-            if mask & (OPEN | LOCKED) and self.backlog.is_open and first <= last:
+            if mask & (OPEN | LOCKED) and self.is_paged:
                 for number, marks in self.backlog.settle(first, last):
                     tally.writes.append(Put(self._group, mark_key(number), number, encode(marks)))
 
-    def beyond(self, spans: Sequence[Span], *, locks: bool) -> tuple[list[Span], list[Span]]:
+    def beyond(self, spans: Sequence[Span], *, locks: bool) -> tuple[Sequence[Span], Sequence[Span]]:
         """Of these numbers, those that nobody settles any more, and those that a transaction has locked, if any are."""
+        if self._graves is None and self._backlog is None and not locks:
+            return (), ()
         return beyond(spans, self.graves, self.backlog, (self.stored, self.volatile), locks=locks)
 
     def select(self, first: int, last: int, mask: int) -> list[BatchPart]:
@@ -210,15 +295,16 @@ class Contents:
         if part.state == READY:
             self.lanes.requeue(part)
         if part.holder is not None:
-            part.holder.held[part.key] = part
+            part.holder.held[part] = None
 
     def give(self, part: BatchPart, consumer: Consumer) -> None:
         """A part just taken from the lanes goes to a consumer."""
         count = part.stop - part.start
         self.lanes.count -= count
-        part.state, part.holder = HELD, consumer
+        part.state = HELD
+        part.holder = consumer
         consumer.unsettled += count
-        consumer.held[part.batch.rank << 32 | part.start] = part  # part.key
+        consumer.held[part] = None
 
     def give_back(self, part: BatchPart, deliveries_max: int, tally: Tally) -> None:
         """A consumer does not want its part, which is counted; or (deliveries_max 0) is gone, perhaps unread."""
@@ -230,7 +316,7 @@ class Contents:
         part.batch.redelivered = True
         if part.state == HELD and 0 < deliveries_max <= part.deliveries:
             part.state = DEAD
-            self.graves.condemned += part.count
+            self.graves.condemned += part.length
         elif part.state == HELD:
             self._make_ready(part)
 
@@ -241,8 +327,6 @@ class Contents:
             if part.state == READY:
                 self.lanes.leave(part)
             part.state = LOCKED
-            if part.holder is not None:
-                part.holder.held[part.key] = part
             start, stop = part.batch.info.seq + part.start, part.batch.info.seq + part.stop
             if found and found[-1][1] + 1 == start:
                 found[-1] = (found[-1][0], stop - 1)
@@ -275,10 +359,17 @@ class Contents:
         holder = part.holder
         if holder is not None:
             holder.unsettled -= part.stop - part.start
-            holder.held.pop(part.key, None)
+            holder.held.pop(part, None)
             part.holder = None
 
     def _finish(self, part: BatchPart, tally: Tally) -> None:
+        batch = part.batch
+        tally.touched[batch.rank] = batch
+        tally.pieces.append(piece_of(part))
+        self._end(part)
+
+    def _end(self, part: BatchPart) -> None:
+        """Messages are settled."""
         batch = part.batch
         count = part.stop - part.start
         if part.state == READY:
@@ -293,13 +384,13 @@ class Contents:
             self.count -= count
         else:
             self.volatile_count -= count
-        tally.touched[batch.rank] = batch
-        tally.pieces.append(piece_of(part))
 
     # Time ------------------------------------------------------------------------------------------------------
     def _delay(self, batch: Batch) -> None:
         """A new batch waits for its time, in its place. That it has passed is found out by `release`."""
         batch.delayed = True
+        if self.delays is None:
+            self.delays = Timers()
         self.delays.set(batch.info.ready, batch)
         for part in batch.parts:
             if part.state == READY:
@@ -307,7 +398,7 @@ class Contents:
 
     def release(self, now: Instant) -> None:
         """What was delayed and whose time has come is ready."""
-        while (batch := self.delays.pop_due(now)) is not None:
+        while self.delays is not None and (batch := self.delays.pop_due(now)) is not None:
             batch.delayed = False
             for part in batch.parts:
                 if part.state == DELAYED:
@@ -315,7 +406,7 @@ class Contents:
 
     def expire(self, now: Instant, tally: Tally) -> None:
         """Settle what waits and has outlived its time; every part of it goes to the tally's pieces."""
-        while (batch := self._expiries.pop_due(now)) is not None:
+        while self._expiries is not None and (batch := self._expiries.pop_due(now)) is not None:
             batch.timed = False
             for part in batch.parts:
                 if part.state & (READY | DELAYED):
@@ -324,22 +415,31 @@ class Contents:
     @property
     def timed(self) -> bool:
         """Whether something expires, in memory or on disk, or is delayed, or rows wait to be tidied."""
-        return bool(self._expiries or self._chores or self.delays or self.backlog.stretches.due is not None)
+        timers = self._expiries or self._chores or self.delays
+        return bool(timers) or (self._backlog is not None and self._backlog.stretches.due is not None)
 
     def next_expiry(self) -> Instant | None:
         """When `expire` has something to do; 0 when it has leftover rows to hand out."""
-        return 0 if self._chores else self._expiries.next()
+        if self._chores is not None:
+            return 0
+        return None if self._expiries is None else self._expiries.next()
+
+    def next_delivery(self) -> Instant | None:
+        """When `release` has something to do."""
+        return None if self.delays is None else self.delays.next()
 
     def _set_timer(self, batch: Batch) -> None:
         if not batch.timed:
             batch.timed = True
+            if self._expiries is None:
+                self._expiries = Timers()
             self._expiries.set(batch.info.expires, batch)
 
     # Writing ---------------------------------------------------------------------------------------------------
     def flush(self, tally: Tally) -> list[Write]:
         """The rows of everything the tally touched; batches settled to the end are forgotten."""
-        writes: list[Write] = self._chores + tally.writes if self._chores else tally.writes
-        self._chores = []
+        writes: list[Write] = tally.writes if self._chores is None else self._chores + tally.writes
+        self._chores = None
         run: Span | None = None
         for batch in tally.touched.values():
             info = batch.info
@@ -362,7 +462,8 @@ class Contents:
             run = (info.seq, info.seq + batch.count)
         if run is not None:
             writes.append(Delete(self._group, batch_key(run[0]), batch_key(run[1])))
-        writes += self.graves.rows()
+        if self._graves is not None:
+            writes += self._graves.rows()
         self.lanes.purge()
         return writes
 
@@ -377,14 +478,15 @@ class Contents:
             self.stored.remove(number)
             self.bytes -= len(batch.info.body)
             self.memory_bytes -= batch.charge
-            self.backlog.gone(number)
+            if self._backlog is not None:
+                self._backlog.gone(number)
         else:
             self.volatile.remove(number)
             self.volatile_bytes -= len(batch.info.body)
         if batch.alias >= 0:
             self.volatile.remove(batch.alias)
-        batch.parts.clear()  # breaks the cycle between batch and parts
-        if batch.timed:
+        if batch.timed and self._expiries is not None:
             self._expiries.end()
-        if batch.delayed:
+        if batch.delayed and self.delays is not None:
             self.delays.end()
+        batch.forget()

@@ -71,8 +71,6 @@ class Flights:
 
     def land(self) -> None:
         """All become ordinary batches, held by their consumers."""
-        if not self.all:
-            return
         contents = self._contents
         flights, self.all = self.all, {}
         for number, flight in flights.items():
@@ -81,11 +79,10 @@ class Flights:
             whose = (d.source, d.incarnation, d.stream, d.first, d.count, d.flags, d.priority)
             info = StoredBatch(number, *whose, 0, flight.at, d.origin, flight.body, published=d.published)
             batch = Batch(info, stored=False)
-            (part,) = batch.parts
-            part.state, part.holder = HELD, flight.consumer
+            batch.state, batch.holder = HELD, flight.consumer
             contents.hold(batch)
-            flight.consumer.unsettled += part.count
-            flight.consumer.held[part.key] = part
+            flight.consumer.unsettled += batch.count
+            flight.consumer.held[batch] = None
 
     def _end(self, flight: Flight) -> None:
         flight.consumer.unsettled -= flight.count

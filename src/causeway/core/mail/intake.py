@@ -21,7 +21,7 @@ from causeway.core.mail.rows import PreparedSend, SeenRow, StoredBatch, TxId, ba
 from causeway.core.mail.seen import ORDERED, AdmittedStream, Seen
 from causeway.core.messages import Deposit
 from causeway.store.base import Delete, Put, Write
-from causeway.types import VOLATILE_FROM, Instant, ServiceClass
+from causeway.types import VOLATILE_FROM, Instant, ServiceClass, Span
 from causeway.wire.body import cut
 
 _EXPRESS = int(ServiceClass.EXPRESS)
@@ -36,7 +36,6 @@ class Intake:
 
     __slots__ = (
         "_contents",
-        "_early",
         "_end",
         "_ever",
         "_fresh_from",
@@ -65,11 +64,9 @@ class Intake:
         self._volatile_next = VOLATILE_FROM
         self._fresh_from: int | None = 0
         """Batches from this number on were stored by ourselves; None: none was yet, after a take-over."""
-        self._early: dict[int, None] = {}
-        """Operations that committed before an earlier one."""
         self.seen = Seen()
-        self.pending: dict[int, list[Batch]] = {}
-        """Stored batches on their way to the copies, by the number of their operation; in order."""
+        self.pending: list[Batch] = []
+        """Stored batches on their way to the copies, in the order of their operations."""
         self.pending_count = 0
         self.pending_bytes = 0
         self.reserved_bytes = 0
@@ -87,9 +84,14 @@ class Intake:
     @property
     def extent(self) -> tuple[int, int]:
         """The number above all that is on every copy, in order, and how many messages lie or lay below it."""
-        for batches in self.pending.values():
-            return batches[0].info.seq, batches[0].info.count_before
+        if self.pending:
+            return self.pending[0].info.seq, self.pending[0].info.count_before
         return self._end, self._ever[0]
+
+    @property
+    def uncommitted(self) -> int | None:
+        """The first number that is not on every copy."""
+        return self.pending[0].operation if self.pending else None
 
     @property
     def fresh_from(self) -> int:
@@ -117,7 +119,7 @@ class Intake:
             skip = 0
         if skip == deposit.count:
             assert stream is not None
-            waits_for = stream.waits_for(first, last)
+            waits_for = self._waits_for(stream, first, last) if stream.unsafe else None
             if waits_for is None:
                 return Admission(Verdict.DUPLICATE)
             return Admission(Verdict.DUPLICATE, pending=True, seq=waits_for)
@@ -127,29 +129,38 @@ class Intake:
             return _CROWDED
         return Admission(Verdict.NEW, skip) if skip else _NEW
 
+    def _waits_for(self, stream: AdmittedStream, first: int, last: int) -> int | None:
+        """The latest unsafe batch of a stream that holds some of these ids: its operation, or its number if passing."""
+        found: int | None = None
+        for batch in (*self.pending, *self.passing.values()):
+            info = batch.info
+            if batch.stream is stream and info.first <= last and first <= info.last:
+                found = batch.operation
+        return found
+
     def is_full(self, size: int) -> bool:
         """Whether `size` more bytes would pass the bound of stored messages; an empty mailbox takes any one batch."""
-        stored = self.stored_bytes() + self.reserved_bytes
+        stored = self._contents.stored_bytes() + self.pending_bytes + self.reserved_bytes
         return stored > 0 and stored + max(size, 1) > self.stored_bytes_max
 
     def stored_bytes(self) -> int:
         """Bodies in the group."""
-        return self._contents.bytes + self._contents.backlog.size + self.pending_bytes
+        return self._contents.stored_bytes() + self.pending_bytes
 
     def stored_count(self) -> int:
         """Messages in the group."""
-        return self._contents.count + self._contents.backlog.count + self.pending_count
+        return self._contents.stored_count() + self.pending_count
 
     # Storing ---------------------------------------------------------------------------------------------------
     def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int) -> list[Write]:
         """The rows of a batch that takes the numbers from `seq` on."""
         stream, forgotten = self._use(deposit.source, deposit.incarnation, deposit.stream, now)
-        assert not self.passing or all(number < VOLATILE_FROM for number in stream.pending), "unpass() comes first"
+        assert not self.passing or not self._passing_ids(stream), "unpass() comes first"
         batch = self._batch(deposit, body, seq, now, skip, stream=stream)
         writes = self._enter(batch, stream)
         stream.admit(batch.info.first, batch.info.last)
         writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
-        self._wait(seq, [batch])
+        self._wait(batch, stream)
         return writes + forgotten if forgotten else writes
 
     def store_sends(
@@ -160,7 +171,7 @@ class Intake:
             return [], []  # nothing is numbered: no stream begins
         stream, forgotten = self._use(tx.source, tx.incarnation, _COMMITTED, now)
         writes: list[Write] = []
-        batches: list[Batch] = []
+        batches: list[StoredBatch] = []
         number = seq
         for send in sends:
             count_before, bytes_before = self._ever
@@ -183,68 +194,56 @@ class Intake:
                 published=send.published,
             )
             batch = Batch(info, stored=True, stream=stream)
+            batch.operation = seq
             _strike(batch, stream)
             writes += self._enter(batch, stream)
             stream.admit(info.first, info.last)
-            batches.append(batch)
+            self._wait(batch, stream)
+            batches.append(info)
             number += send.count
         writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
-        self._wait(seq, batches)
-        return writes + forgotten, [batch.info for batch in batches]
+        return writes + forgotten, batches
 
     def committed(self, seq: int) -> StoredBatch | None:
-        """An operation is on all copies: its batches become deliverable, after all that were stored before them."""
-        batches = self.pending.get(seq)
-        if batches is None or seq in self._early:
-            return None
-        info = batches[0].info
-        stream = batches[0].stream
-        if stream is not None:
-            stream.pending.pop(seq, None)
-        number = next(iter(self.pending))
-        if number != seq:
-            self._early[seq] = None
-        else:
-            self._release(number)
-        while self._early and self.pending and (number := next(iter(self.pending))) in self._early:
-            del self._early[number]
-            self._release(number)
-        return None if info.stream == _COMMITTED else info
-
-    def _release(self, seq: int) -> None:
-        for batch in self.pending.pop(seq):
-            batch.stream = None
+        """An operation is on all copies, and all before it: its batches become deliverable."""
+        stored: StoredBatch | None = None
+        while self.pending and self.pending[0].operation == seq:
+            batch = self.pending.pop(0)
+            stored = batch.info
+            if batch.stream is not None:
+                batch.stream.unsafe -= 1
+                batch.stream = None
             if batch.alias >= 0:
                 self._contents.secure(batch)
             else:
                 self.pending_count -= batch.open
-                self.pending_bytes -= len(batch.info.body)
+                self.pending_bytes -= len(stored.body)
                 self._contents.commit(batch)
+        return None if stored is None or stored.stream == _COMMITTED else stored
 
     def _enter(self, batch: Batch, stream: AdmittedStream) -> list[Write]:
         """Count a batch in; its row, and that of its marks if it has any."""
         info = batch.info
         if self._fresh_from is None:
             self._fresh_from = info.seq
-        self._contents.backlog.taken(info.seq)
+        self._contents.taken(info.seq)
         self._ever = (info.count_before + info.count, info.bytes_before + len(info.body))
         self._end = info.seq + info.count
         stream.last = info.seq + info.count - 1
         if info.expires:
             stream.timed = True
         writes: list[Write] = [Put(self._group, batch_key(info.seq), info.seq, encode(info))]
-        if (len(batch.parts) > 1 or batch.parts[0].deliveries) and batch.marks():
+        if (not batch.is_whole or batch.deliveries) and batch.marks():
             writes.append(self._contents.marks(batch))
         return writes
 
-    def _wait(self, seq: int, batches: list[Batch]) -> None:
-        self.pending[seq] = batches
-        for batch in batches:
-            assert batch.stream is not None
-            batch.stream.pending[seq] = (batches[0].info.first, batches[-1].info.last)
-            if batch.alias < 0:
-                self.pending_count += batch.open
-                self.pending_bytes += len(batch.info.body)
+    def _wait(self, batch: Batch, stream: AdmittedStream) -> None:
+        """A batch is on its way to the copies."""
+        self.pending.append(batch)
+        stream.unsafe += 1
+        if batch.alias < 0:
+            self.pending_count += batch.open
+            self.pending_bytes += len(batch.info.body)
 
     def _use(
         self, source: str, incarnation: int, stream: int, now: Instant, *, rows: bool = True
@@ -262,7 +261,7 @@ class Intake:
 
     def _is_busy(self, stream: AdmittedStream) -> bool:
         """Whether a batch of the stream may still be in the mailbox."""
-        if stream.pending:
+        if stream.unsafe:
             return True
         if stream.last >= VOLATILE_FROM:
             first = self._contents.volatile.first()
@@ -270,7 +269,7 @@ class Intake:
         first = self._contents.stored.first()
         if first is not None and stream.last >= first.info.seq:
             return True
-        return self._contents.backlog.is_open and stream.last >= self._contents.backlog.start
+        return self._contents.is_paged and stream.last >= self._contents.backlog.start
 
     def _is_bound(self, stream: AdmittedStream) -> bool:
         """As `_is_busy`, and also when only a row could forget it."""
@@ -347,7 +346,7 @@ class Intake:
             stream.last = number + batch.count - 1
         else:
             self.passing[number] = batch
-            stream.pending[number] = (batch.info.first, batch.info.last)
+            stream.unsafe += 1
         self._contents.hold(batch)
         return number
 
@@ -360,7 +359,7 @@ class Intake:
         """Forget passing batches that are settled to the end."""
         for batch in batches:
             if batch.open == 0 and self.passing.pop(batch.info.seq, None) is not None and batch.stream is not None:
-                batch.stream.pending.pop(batch.info.seq, None)
+                batch.stream.unsafe -= 1
 
     def store_passed(self, passed: StoredBatch, seq: int) -> list[Write]:
         """The rows of a batch that was passing and is stored at `seq` after all."""
@@ -371,11 +370,17 @@ class Intake:
         count_before, bytes_before = self._ever
         info = msgspec.structs.replace(old, seq=seq, count_before=count_before, bytes_before=bytes_before)
         self._contents.keep(batch, info)
+        batch.operation = seq
         writes = self._enter(batch, stream)
-        stream.pending.pop(old.seq, None)
-        writes.append(Put(self._group, stream.key, seq, encode(stream.safe_row(self._ever))))
-        self._wait(seq, [batch])
+        row = stream.safe_row(self._ever, self._passing_ids(stream))
+        writes.append(Put(self._group, stream.key, seq, encode(row)))
+        stream.unsafe -= 1
+        self._wait(batch, stream)
         return writes
+
+    def _passing_ids(self, stream: AdmittedStream) -> list[Span]:
+        """The ids of a stream that are only in our memory."""
+        return [(batch.info.first, batch.info.last) for batch in self.passing.values() if batch.stream is stream]
 
 
 def _strike(batch: Batch, stream: AdmittedStream) -> None:
@@ -385,6 +390,6 @@ def _strike(batch: Batch, stream: AdmittedStream) -> None:
     for first, last in [*stream.missing(info.first, info.last), (info.last + 1, info.last)]:
         for part in batch.carve(at - info.first, first - info.first, READY) if at < first else ():
             part.state = DONE
-            batch.open -= part.count
+            batch.open -= part.length
         at = last + 1
     batch.compact()

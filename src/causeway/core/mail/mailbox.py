@@ -56,12 +56,12 @@ class Mailbox:
         "_intake",
         "_participant",
         "_selection",
+        "_sweeper",
         "audience",
         "config",
         "is_item",
         "key",
         "name",
-        "sweeper",
     )
 
     def __init__(self, name: str, key: Key, config: BrokerConfig) -> None:
@@ -72,26 +72,52 @@ class Mailbox:
         """Whether it holds what is published to topics: its owner hands it on, in the order of its numbers."""
         self._contents = Contents(key, config.window_bytes, flat=self.is_item)
         self._intake = Intake(key, config, self._contents)
-        self._participant = Participant(key, self._contents, self._intake)
         self.audience = Consumers()
         """Its consumers; `attach` and `detach` change them."""
-        self._selection = Selection(self._contents.lanes)
-        self._flights = Flights(self._contents)
-        self._browser = Browser(self._contents, self._intake, self._participant)
-        self.sweeper = Sweeper(key, self._contents, self._intake, self._browser)
-        """Ends what expires on disk."""
+        # Most mailboxes never need these: there may be a million of them.
+        self._participant: Participant | None = None
+        self._selection: Selection | None = None
+        self._flights: Flights | None = None
+        self._browser: Browser | None = None
+        self._sweeper: Sweeper | None = None
 
     @property
     def participant(self) -> Participant:
         """Its part in transactions; to be asked for anew for every use."""
-        self._flights.land()
+        self._land()
+        if self._participant is None:
+            self._participant = Participant(self.key, self._contents, self._intake)
         return self._participant
 
     @property
     def browser(self) -> Browser:
         """Looks that change nothing; to be asked for anew for every use."""
-        self._flights.land()
+        self._land()
+        if self._browser is None:
+            self._browser = Browser(self._contents, self._intake, self._locks)
         return self._browser
+
+    @property
+    def sweeper(self) -> Sweeper:
+        """Ends what expires on disk."""
+        if self._sweeper is None:
+            self._sweeper = Sweeper(self.key, self._contents, self._intake, self.browser)
+        return self._sweeper
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether it holds parts of transactions that nobody has decided."""
+        return self._participant is not None and len(self._participant) > 0
+
+    def _locks(self) -> list[Span]:
+        """All numbers that transactions have locked."""
+        return [] if self._participant is None else self._participant.locks()
+
+    def _land(self) -> None:
+        """End the short way for all that is on it: see `Flights`."""
+        if self._flights is not None:
+            self._flights.land()
+            self._flights = None
 
     # Rebuilding and paging -------------------------------------------------------------------------------------
     def restore(self, rows: Sequence[Row], next: bytes | None) -> None:  # noqa: A002
@@ -103,9 +129,13 @@ class Mailbox:
         parsed = parse(rows)
         for number, marks in parsed.marks:
             self._contents.backlog.mark(number, marks)
-        self._participant.restore(parsed.prepared)
-        self._contents.graves.restore(parsed.buried)
+        if parsed.prepared:
+            self.participant.restore(parsed.prepared)
+        if parsed.buried:
+            self._contents.graves.restore(parsed.buried)
         last, ever = self._intake.restore(parsed.seen)
+        if next is not None or sum(map(_cost, parsed.batches)) > self.config.window_bytes:
+            self._contents.expect_pages()
         _, cut_at = self._load(parsed.batches, self.config.window_bytes)
         start = cut_at or next
         if start is not None:
@@ -117,22 +147,22 @@ class Mailbox:
     def page_wanted(self) -> tuple[bytes, bytes] | None:
         """The range of keys (start, stop) to load now, if any; asked for once, until `page_in` has answered it."""
         contents = self._contents
-        if not contents.backlog.is_open:
+        if not contents.is_paged:
             return None
         drained = contents.memory_bytes * 2 < self.config.window_bytes
         if not drained and (not self._is_starved() or self._is_overgrown()):
             return None
-        return contents.backlog.ask(next(iter(self._intake.pending), None))
+        return contents.backlog.ask(self._intake.uncommitted)
 
     def _is_starved(self) -> bool:
         """Whether a consumer has credit for which nothing in memory is left, if only because others hold it all."""
-        if self.audience.selective:
+        if self._selection is not None and self.audience.selective:
             return self._selection.is_starved
         return self._contents.lanes.count == 0 and self.audience.has_room()
 
     def _is_overgrown(self) -> bool:
         """Whether what nobody may get yet has filled our memory; what consumers hold may take more, by their credit."""
-        contents, parked = self._contents, self._selection.parked_bytes
+        contents, parked = self._contents, 0 if self._selection is None else self._selection.parked_bytes
         limit = STARVED_WINDOWS_MAX * self.config.window_bytes
         return bool(contents.delays or parked) and contents.memory_bytes + parked >= limit
 
@@ -152,12 +182,12 @@ class Mailbox:
 
         The store counts bytes of rows; small batches cost more in memory.
         """
-        locks = self._participant.locks()
+        locks = self._locks()
         dead: list[StoredBatch] = []
         for at, row in enumerate(rows):
             if at and bytes_max <= 0:
                 return dead, row.key
-            bytes_max -= len(row.value) + BATCH_OVERHEAD_BYTES
+            bytes_max -= _cost(row)
             fresh = self._intake.is_fresh(number_of(row.key))
             batch = self._contents.load(row, locks, redelivered=not fresh)
             if batch is not None and batch.marked:
@@ -178,7 +208,8 @@ class Mailbox:
 
         Never while batches of the same stream are passing: `unpass` and `store_passed` come first.
         """
-        self._flights.land()
+        if self._flights is not None:
+            self._land()
         return self._intake.store(deposit, body, seq, now, skip)
 
     def committed(self, seq: int) -> StoredBatch | None:
@@ -186,7 +217,8 @@ class Mailbox:
 
         Answers the batch to acknowledge (first..last, to its origin) when it was a store, None for all others.
         """
-        self._participant.committed(seq)
+        if self._participant is not None:
+            self._participant.committed(seq)
         return self._intake.committed(seq)
 
     def hold(self, deposit: Deposit, body: bytes, now: Instant) -> int | None:
@@ -194,7 +226,8 @@ class Mailbox:
 
         Answers its number, 0 when everything in it is a duplicate, None when it does not fit into memory or is crowded.
         """
-        self._flights.land()
+        if self._flights is not None:
+            self._land()
         return self._intake.hold(deposit, body, now)
 
     def relay(
@@ -213,13 +246,15 @@ class Mailbox:
             or deposit.delay
             or consumer.unsettled + count > consumer.credit
             or contents.lanes.count
-            or contents.backlog.is_open
+            or contents.is_paged
             or clogged(consumer.conn)
         ):
             return None
         number = self._intake.number_flight(deposit, len(body), now)
         if number is None:
             return None
+        if self._flights is None:
+            self._flights = Flights(contents)
         self._flights.begin(number, Flight(count, consumer, deposit, body, now))
         whose = (deposit.source, deposit.incarnation, deposit.stream, deposit.first)
         how = (count, 0, deposit.priority, 0, now)
@@ -252,17 +287,23 @@ class Mailbox:
     def attach(self, conn: int, consumer: int, credit: int, now: Instant, terms: Terms = ANYTHING) -> None:
         """A consumer wants messages, or wants another credit."""
         self.audience.attach(conn, consumer, credit, terms)
-        self._selection.follow(self.audience.selectors)
+        self._follow_selectors()
+
+    def _follow_selectors(self) -> None:
+        if self._selection is None and self.audience.selective:
+            self._selection = Selection(self._contents.lanes)
+        if self._selection is not None:
+            self._selection.follow(self.audience.selectors)
 
     def detach(self, conn: int, consumer: int) -> list[Write]:
         """A consumer is gone: what it held goes back to its place."""
-        self._flights.land()
+        self._land()
         found = self.audience.remove(conn, consumer)
         tally = Tally()
         if found is not None:
-            for part in list(found.held.values()):
+            for part in list(found.held):
                 self._contents.give_back(part, 0, tally)
-            self._selection.follow(self.audience.selectors)
+            self._follow_selectors()
         return self._flush(tally)
 
     def detach_conn(self, conn: int) -> list[Write]:
@@ -275,12 +316,13 @@ class Mailbox:
 
     def pump(self, now: Instant, clogged: Callable[[int], bool], sight: Sight | None = None) -> list[Handed]:
         """Everything deliverable now, in order: connection, head, body; with selectors as far as `sight` goes."""
-        if self._contents.delays:
-            self._contents.release(now)
-        if self.audience.selective:
-            whom = (self.name, self._contents, self.audience, self._selection)
+        contents = self._contents
+        if contents.delays is not None:
+            contents.release(now)
+        if self._selection is not None and self.audience.selective:
+            whom = (self.name, contents, self.audience, self._selection)
             return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)
-        return pump(self.name, self._contents, self.audience, now, clogged)
+        return pump(self.name, contents, self.audience, now, clogged)
 
     def hand_over(self, now: Instant, bytes_max: int) -> list[StoredBatch]:
         """As `pump`, for the owner of an item itself: batches in the order of their numbers, up to so many bytes."""
@@ -289,7 +331,7 @@ class Mailbox:
 
     def is_handed_over(self) -> bool:
         """Whether `hand_over` has left nothing behind, in memory or on disk."""
-        return self._contents.lanes.count == 0 and not self._contents.backlog.is_open
+        return self._contents.lanes.count == 0 and not self._contents.is_paged
 
     def bound(self, bytes_max: int) -> None:
         """Keep no more than so many bytes, stored or in memory."""
@@ -298,7 +340,7 @@ class Mailbox:
 
     def oldest(self, size: int, *, stored: bool) -> list[Span]:
         """The numbers of the oldest messages that are at least so many bytes, for who would rather have newer ones."""
-        self._flights.land()
+        self._land()
         return (self._contents.stored if stored else self._contents.volatile).oldest(size)
 
     def settle(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Settlement:
@@ -306,25 +348,30 @@ class Mailbox:
 
         Numbers that are unknown or settled are ignored, those condemned or locked by a transaction as well, by name.
         """
-        spans = disjoint(spans)
-        if self._flights.all and (ended := self._flights.settle(spans)) is not None:
-            return Settlement([], [flight.piece(number) for number, flight in ended])
-        return self._settle(spans, OPEN)
+        if self._flights is not None and self._flights.all:
+            spans = disjoint(spans)
+            if (ended := self._flights.settle(spans)) is not None:
+                return Settlement([], [flight.piece(number) for number, flight in ended])
+        elif len(spans) == 1 and not self._intake.passing:
+            settled = self._contents.settle_batch(*spans[0])
+            if settled is not None:
+                return settled
+        return self._settle(disjoint(spans), OPEN)
 
     def settle_numbers(self, spans: Sequence[Span]) -> Settlement:
         """The dead-letter mailbox has these condemned messages."""
         return self._settle(disjoint(spans), DEAD)
 
     def _settle(self, spans: Sequence[Span], mask: int) -> Settlement:
-        self._flights.land()
+        self._land()
         tally = Tally()
-        dead, locked = self._contents.beyond(spans, locks=len(self._participant) > 0) if mask == OPEN else ([], [])
+        dead, locked = self._contents.beyond(spans, locks=self.in_doubt) if mask == OPEN else ((), ())
         self._contents.settle(spans, mask, tally)
         return Settlement(self._flush(tally), tally.pieces, dead, locked)
 
     def give_back(self, conn: int, consumer: int, spans: Sequence[Span], now: Instant) -> Returned:
         """A consumer does not want messages it holds: to their place again, or condemned when that came too often."""
-        self._flights.land()
+        self._land()
         found = self.audience.find(conn, consumer)
         tally = Tally()
         dead: list[StoredBatch] = []
@@ -363,7 +410,8 @@ class Mailbox:
     @property
     def timed(self) -> bool:
         """Whether anything here waits for time to pass."""
-        return bool(self._intake.passing) or self._contents.timed or self._selection.is_behind
+        behind = self._selection is not None and self._selection.is_behind
+        return behind or bool(self._intake.passing) or self._contents.timed
 
     def next_expiry(self) -> Instant | None:
         """When to call `expire`; 0 is at once."""
@@ -371,19 +419,15 @@ class Mailbox:
 
     def next_delivery(self) -> Instant | None:
         """When to call `pump` although nothing else happens: something delayed is ready, or not all was looked at."""
-        return 0 if self._selection.is_behind else self._contents.delays.next()
+        behind = self._selection is not None and self._selection.is_behind
+        return 0 if behind else self._contents.next_delivery()
 
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""
-        self._flights.land()
+        self._land()
         contents = self._contents
-        return (
-            not len(contents.stored)
-            and not len(contents.volatile)
-            and not self._intake.pending
-            and not contents.backlog.is_open
-            and not len(self._participant)
-        )
+        messages = contents.stored or contents.volatile or self._intake.pending or contents.is_paged
+        return not (messages or self.in_doubt)
 
     def figures(self, clogged: Callable[[int], bool]) -> Figures:
         """How much is in the way."""
@@ -391,7 +435,13 @@ class Mailbox:
 
     def statistics(self) -> Statistics:
         """How much there is."""
-        self._flights.land()
-        starved = self._contents.backlog.is_open and self._is_starved() and self._is_overgrown()
+        self._land()
+        starved = self._contents.is_paged and self._is_starved() and self._is_overgrown()
         whom = (self._contents, self._intake, self.audience)
-        return statistics_of(*whom, prepared=len(self._participant), starved=starved)
+        prepared = 0 if self._participant is None else len(self._participant)
+        return statistics_of(*whom, prepared=prepared, starved=starved)
+
+
+def _cost(row: Row) -> int:
+    """What a batch will cost in memory."""
+    return len(row.value) + BATCH_OVERHEAD_BYTES

@@ -109,7 +109,7 @@ class Participant:
                 at = stop
         if at > last:
             return None
-        if self._contents.backlog.is_open and at >= self._contents.backlog.start and last < VOLATILE_FROM:
+        if self._contents.is_paged and at >= self._contents.backlog.start and last < VOLATILE_FROM:
             return Code.NOT_READY, f"message {at} is not in memory yet"
         return self._gone(at, "is not in this mailbox: somebody else settled it, or it comes again; give it back")
 

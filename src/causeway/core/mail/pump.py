@@ -31,6 +31,8 @@ def pump(
     lanes = contents.lanes
     if lanes.count == 0:
         return sent
+    if consumers.sole is not None:
+        return _pump_sole(mailbox, contents, consumers, now, clogged)
     able = consumers.able(clogged)
     turn = 0
     while able and lanes.count:
@@ -56,6 +58,26 @@ def pump(
             turn += 1
         else:
             del able[turn]
+    return sent
+
+
+def _pump_sole(
+    mailbox: str, contents: Contents, consumers: Consumers, now: Instant, clogged: Callable[[int], bool]
+) -> list[Handed]:
+    """The usual mailbox: one consumer that takes everything, as far as its credit goes."""
+    sent: list[Handed] = []
+    lanes, consumer = contents.lanes, consumers.sole
+    if consumer is None or consumer.unsettled >= consumer.credit or clogged(consumer.conn):
+        return sent
+    consumers.serve(consumer)
+    while lanes.count and (room := consumer.credit - consumer.unsettled) > 0 and (part := lanes.take()) is not None:
+        batch = part.batch
+        if 0 < batch.info.expires <= now:
+            continue  # stays ready, without an entry, until `expire` reports it
+        if room < part.stop - part.start:
+            contents.adopt(batch.split(batch.index(part.start), part.start + room))
+        contents.give(part, consumer)
+        sent.append(_hand(mailbox, part, consumer))
     return sent
 
 
@@ -148,7 +170,7 @@ def _hand(mailbox: str, part: BatchPart, consumer: Consumer) -> Handed:
         part.deliveries,
         info.at,
         info.expires,
-        published_from(info.published, part.start),
+        published_from(info.published, part.start) if info.published is not None else None,
     )
     body = info.body if count == batch.count else cut(info.body, batch.count, part.start, part.stop)
     return consumer.conn, head, body

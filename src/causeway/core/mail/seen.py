@@ -23,7 +23,7 @@ from causeway.limits import (
     SEEN_STREAMS_MAX,
 )
 from causeway.ranges import IdSet
-from causeway.types import SECOND, VOLATILE_FROM, Instant, ServiceClass, Span
+from causeway.types import SECOND, Instant, ServiceClass, Span
 
 ORDERED = int(ServiceClass.TRANSACTIONAL)
 STREAM_COUNT = len(ServiceClass)
@@ -34,7 +34,7 @@ FORGET_PAUSE = 1 * SECOND
 class AdmittedStream:
     """One (source, incarnation, stream): what was admitted of it, and what of that is not safe yet."""
 
-    __slots__ = ("ids", "incarnation", "key", "last", "pending", "source", "stream", "timed", "used", "written")
+    __slots__ = ("ids", "incarnation", "key", "last", "source", "stream", "timed", "unsafe", "used", "written")
 
     def __init__(self, source: str, incarnation: int, stream: int) -> None:
         self.source = source
@@ -49,8 +49,8 @@ class AdmittedStream:
         """Whether messages with a time to live were stored."""
         self.written = False
         """Whether it has a row."""
-        self.pending: dict[int, Span] = {}
-        """Ids of batches on their way to the copies, or passing, by their number."""
+        self.unsafe = 0
+        """How many of its batches are on their way to the copies, or passing."""
 
     def missing(self, first: int, last: int) -> list[Span]:
         """The runs of first..last that would be new."""
@@ -62,24 +62,15 @@ class AdmittedStream:
         if ids.add(1 if self.stream == ORDERED else first, last) and len(ids) > SEEN_RANGES_MAX:
             ids.forget_lowest(SEEN_RANGES_MAX)
 
-    def waits_for(self, first: int, last: int) -> int | None:
-        """The latest unsafe batch that holds some of these ids, by its number."""
-        found: int | None = None
-        for number, (start, stop) in self.pending.items():
-            if start <= last and first <= stop and (found is None or number > found):
-                found = number
-        return found
-
     def row(self, now: Instant, ever: tuple[int, int]) -> SeenRow:
         """What is to be written; `ever` counts what the mailbox has stored."""
         self.used = now
         self.written = True
         return SeenRow(self.ids.spans(), now, self.last, ever[0], ever[1], self.timed)
 
-    def safe_row(self, ever: tuple[int, int]) -> SeenRow:
+    def safe_row(self, ever: tuple[int, int], passing: list[Span]) -> SeenRow:
         """As `row`, without ids that are still passing: they would be lost with their owner's memory."""
         self.written = True
-        passing = [span for number, span in self.pending.items() if number >= VOLATILE_FROM]
         spans = self._without(passing) if passing else self.ids.spans()
         return SeenRow(spans, self.used, self.last, ever[0], ever[1], self.timed)
 
@@ -102,39 +93,55 @@ class Seen:
     def __init__(self) -> None:
         self._sweep_at = SEEN_FORGOTTEN_MAX
         """With so many streams it is worth looking for some that may be forgotten."""
-        self._crowded_until: dict[bool, Instant] = {True: 0, False: 0}
-        """When to look for room again, with rows and without."""
+        self._crowded_until: tuple[Instant, Instant] = (0, 0)
+        """When to look for room again, without rows and with."""
         self._streams: dict[tuple[str, int, int], AdmittedStream] = {}
-        self._sources: dict[str, dict[int, None]] = {}
-        """Incarnations per source, least recently used first."""
+        self._sources: dict[str, dict[int, None]] | None = None
+        """Incarnations per source, least recently used first; kept once there are enough streams for a bound."""
         self.latest: AdmittedStream | None = None
         """The most recently used."""
 
     def find(self, source: str, incarnation: int, stream: int) -> AdmittedStream | None:
         """The stream, if anything of it was seen."""
+        latest = self.latest
+        if (
+            latest is not None
+            and latest.incarnation == incarnation
+            and latest.stream == stream
+            and latest.source == source
+        ):
+            return latest
         return self._streams.get((source, incarnation, stream))
 
     def use(self, source: str, incarnation: int, stream: int) -> tuple[AdmittedStream, bool]:
         """The stream, made the most recently used, and whether its incarnation is new here."""
-        found = self._streams.get((source, incarnation, stream))
-        incarnations = self._sources.get(source)
-        if incarnations is None:
-            incarnations = self._sources[source] = {}
-        new = incarnation not in incarnations
-        if not new:
-            del incarnations[incarnation]
-        incarnations[incarnation] = None
+        latest = self.latest
+        if latest is not None and latest is self.find(source, incarnation, stream):
+            return latest, False
+        found, new = self._streams.get((source, incarnation, stream)), False
         if found is None:
+            new = not self._knows(source, incarnation)
             found = self._streams[source, incarnation, stream] = AdmittedStream(source, incarnation, stream)
         self.latest = found
+        if self._sources is not None:
+            _touch(self._sources, source, incarnation)
+        elif len(self._streams) > SEEN_INCARNATIONS_MAX:
+            self._sources = {}
+            for one in sorted(self._streams.values(), key=_used):
+                _touch(self._sources, one.source, one.incarnation)
+            _touch(self._sources, source, incarnation)
         return found, new
+
+    def _knows(self, source: str, incarnation: int) -> bool:
+        """Whether any stream of an incarnation was seen."""
+        return any((source, incarnation, stream) in self._streams for stream in range(STREAM_COUNT))
 
     def forget(self, source: str, busy: Callable[[AdmittedStream], bool]) -> list[bytes]:
         """Drop the least recently used incarnations of a source over the bound, but none that is busy.
 
         Returns the keys of the rows that go with them.
         """
-        incarnations = self._sources[source]
+        incarnations = self._sources[source] if self._sources is not None else {}
         excess = len(incarnations) - SEEN_INCARNATIONS_MAX
         keys: list[bytes] = []
         if excess <= 0:
@@ -169,22 +176,23 @@ class Seen:
             return []
         crowded = count >= SEEN_STREAMS_MAX
         before = now - (SEEN_SECONDS_MIN_CROWDED if crowded else SEEN_SECONDS_MIN) * SECOND
-        old = (s for s in self._streams.values() if s.used <= before and not s.pending)
+        old = (s for s in self._streams.values() if s.used <= before and not s.unsafe)
         idle = (s for s in old if rows or not s.written)
-        forgotten = heapq.nsmallest(SEEN_FORGOTTEN_MAX, idle, key=lambda s: s.used)
+        forgotten = heapq.nsmallest(SEEN_FORGOTTEN_MAX, idle, key=_used)
         for stream in forgotten:
             self._drop(stream)
             heir.timed = heir.timed or stream.timed
         count -= len(forgotten)
         self._sweep_at = min(SEEN_STREAMS_MAX, max(SEEN_FORGOTTEN_MAX, 2 * count))
         if count >= SEEN_STREAMS_MAX:
-            self._crowded_until[rows] = now + FORGET_PAUSE
+            without, with_rows = self._crowded_until
+            self._crowded_until = (without, now + FORGET_PAUSE) if rows else (now + FORGET_PAUSE, with_rows)
         return [stream.key for stream in forgotten if stream.written]
 
     def _drop(self, stream: AdmittedStream) -> None:
         source, incarnation = stream.source, stream.incarnation
         del self._streams[source, incarnation, stream.stream]
-        if any((source, incarnation, other) in self._streams for other in range(STREAM_COUNT)):
+        if self._sources is None or self._knows(source, incarnation):
             return
         incarnations = self._sources[source]
         del incarnations[incarnation]
@@ -197,3 +205,14 @@ class Seen:
             stream, _ = self.use(*stream_of(key))
             stream.ids = IdSet(row.spans)
             stream.used, stream.last, stream.written, stream.timed = row.used, row.last, True, row.timed
+
+
+def _used(stream: AdmittedStream) -> Instant:
+    return stream.used
+
+
+def _touch(sources: dict[str, dict[int, None]], source: str, incarnation: int) -> None:
+    """Make an incarnation the most recently used of its source."""
+    incarnations = sources.setdefault(source, {})
+    incarnations.pop(incarnation, None)
+    incarnations[incarnation] = None

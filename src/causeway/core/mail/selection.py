@@ -70,22 +70,22 @@ class Sight:
 
     def share(self, part: BatchPart, selectors: int) -> int:
         """How many messages of a part may be looked at with so many selectors."""
-        count, size = part.count, self._size(part) * selectors
+        count, size = part.length, self._size(part) * selectors
         if count * selectors > self._messages or size > self._bytes:
             count = max(min(self._messages // selectors, count * self._bytes // size), 0 if self._used else 1)
-        self._use(count * selectors, size * count // part.count)
+        self._use(count * selectors, size * count // part.length)
         return count
 
     def reaches(self, part: BatchPart) -> bool:
         """Whether all of a part may be looked at with one selector. Parked ones are no longer than one turn's share."""
         size = self._size(part)
-        if self._used and (part.count > self._messages or size > self._bytes):
+        if self._used and (part.length > self._messages or size > self._bytes):
             return False
-        self._use(part.count, size)
+        self._use(part.length, size)
         return True
 
     def _size(self, part: BatchPart) -> int:
-        return len(part.batch.info.body) * part.count // part.batch.count + 1
+        return len(part.batch.info.body) * part.length // part.batch.count + 1
 
     def _use(self, messages: int, size: int) -> None:
         self._used = True
@@ -187,7 +187,7 @@ class Selection:
         if count == 0:
             return False
         lanes.take()
-        if count < part.count:
+        if count < part.length:
             lanes.requeue(batch.split(batch.index(part.start), part.start + count))
         masks = [0] * count
         for bit, choice in enumerate(choosers):
@@ -205,7 +205,7 @@ class Selection:
         heapq.heappop(choice.unseen)
         if choice in wants:
             return True
-        masks = [0] * part.count
+        masks = [0] * part.length
         _mark(masks, choice, part, 1)
         others = [other for other in self.choices.values() if other.unseen and other is not choice]
         if any(masks):

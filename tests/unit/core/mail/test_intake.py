@@ -131,22 +131,6 @@ def test_nothing_is_delivered_before_it_is_committed() -> None:
     assert [(b.first, b.last, b.origin) for b in room.acknowledged] == [(1, 2, deposit(1).origin)]
 
 
-def test_commits_out_of_order_do_not_reorder_deliveries() -> None:
-    room = Postroom()
-    room.attach()
-    first, second = room.position, room.position + 2
-    room.send(deposit(1, 2, stream=TRANSACTIONAL))
-    room.send(deposit(3, 2, stream=TRANSACTIONAL, follows=2))
-    late = room.mailbox.committed(second)
-    assert late is not None
-    assert late.first == 3
-    assert room.mailbox.committed(second) is None
-    assert room.pump() == []
-    assert room.send(deposit(3, 2, stream=TRANSACTIONAL)).pending is False
-    room.mailbox.committed(first)
-    assert ids(room.pump()) == [1, 2, 3, 4]
-
-
 def test_committed_answers_none_for_operations_that_store_nothing() -> None:
     assert Postroom().mailbox.committed(77) is None
 
