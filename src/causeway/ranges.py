@@ -17,11 +17,11 @@ class IdSet:
     Most sets are one run for their whole life: the last run lies in two fields, and only others take lists.
     """
 
-    __slots__ = ("_first", "_firsts", "_last", "_lasts")
+    __slots__ = ("_first", "_firsts", "_lasts", "high")
 
     def __init__(self, spans: Iterable[Span] = ()) -> None:
-        self._first, self._last = 0, -1
-        """The last run; there is none when it ends before it begins."""
+        self._first, self.high = 1, 0
+        """The last run; there is none when it ends before it begins. So `high` is 0 in an empty set; ids start at 1."""
         self._firsts: list[int] | None = None
         self._lasts: list[int] = _NO_RUNS
         """The runs before it, if there are any."""
@@ -29,11 +29,11 @@ class IdSet:
             self.add(first, last)
 
     def __bool__(self) -> bool:
-        return self._first <= self._last
+        return self._first <= self.high
 
     def __len__(self) -> int:
         """How many runs, not how many ids: the measure that a bound applies to."""
-        return len(self._lasts) + (self._first <= self._last)
+        return len(self._lasts) + (self._first <= self.high)
 
     def __contains__(self, number: int) -> bool:
         return self.end_of(number) >= number
@@ -46,26 +46,21 @@ class IdSet:
     def __repr__(self) -> str:
         return f"IdSet({self.spans()})"
 
-    @property
-    def high(self) -> int:
-        """The greatest member, 0 when empty (ids start at 1)."""
-        return self._last if self._last > 0 else 0
-
     def spans(self) -> list[Span]:
         """The runs, lowest first."""
         if self._firsts is None:
-            return [(self._first, self._last)] if self._first <= self._last else []
-        return [*zip(self._firsts, self._lasts, strict=True), (self._first, self._last)]
+            return [(self._first, self.high)] if self._first <= self.high else []
+        return [*zip(self._firsts, self._lasts, strict=True), (self._first, self.high)]
 
     def add(self, first: int, last: int) -> bool:
         """Put first..last in; whether there may be more runs than before."""
-        end = self._last
+        end = self.high
         if self._first <= first <= end + 1 and self._first <= end:
             if last > end:
-                self._last = last
+                self.high = last
             return False
         if self._first > end:
-            self._first, self._last = first, last
+            self._first, self.high = first, last
             return True
         firsts, lasts = self._unfold()
         if first > end:
@@ -86,15 +81,15 @@ class IdSet:
 
     def _unfold(self) -> tuple[list[int], list[int]]:
         """All runs as two lists, to be changed and given to `_fold`."""
-        if self._first > self._last:
+        if self._first > self.high:
             return [], []
         firsts, lasts = ([], []) if self._firsts is None else (self._firsts, self._lasts)
         firsts.append(self._first)
-        lasts.append(self._last)
+        lasts.append(self.high)
         return firsts, lasts
 
     def _fold(self, firsts: list[int], lasts: list[int]) -> None:
-        self._first, self._last = (firsts.pop(), lasts.pop()) if firsts else (0, -1)
+        self._first, self.high = (firsts.pop(), lasts.pop()) if firsts else (1, 0)
         self._firsts, self._lasts = (firsts, lasts) if firsts else (None, _NO_RUNS)
 
     def remove(self, first: int, last: int) -> None:
@@ -114,7 +109,7 @@ class IdSet:
 
     def missing(self, first: int, last: int) -> list[Span]:
         """The runs of first..last that are not in the set."""
-        if first > self._last:
+        if first > self.high or self._first > self.high:
             return [(first, last)] if first <= last else []
         gaps: list[Span] = []
         if self._firsts is not None:
@@ -128,7 +123,7 @@ class IdSet:
         if self._first <= last:
             if first < self._first:
                 gaps.append((first, self._first - 1))
-            first = max(first, self._last + 1)
+            first = max(first, self.high + 1)
         if first <= last:
             gaps.append((first, last))
         return gaps
@@ -136,7 +131,7 @@ class IdSet:
     def end_of(self, number: int) -> int:
         """The last member of the run that holds `number`; number - 1 when it is not a member."""
         if number >= self._first or self._firsts is None:
-            return self._last if self._first <= number <= self._last else number - 1
+            return self.high if self._first <= number <= self.high else number - 1
         at = bisect_right(self._firsts, number) - 1
         return self._lasts[at] if at >= 0 and number <= self._lasts[at] else number - 1
 
@@ -163,7 +158,7 @@ class IdSet:
 
     def forget_below(self, number: int) -> None:
         """Drop the runs that end below `number`."""
-        if number > self._last:
+        if number > self.high:
             self.clear()
         elif self._firsts is not None:
             self._drop(bisect_left(self._lasts, number))

@@ -76,7 +76,6 @@ class Batch(BatchPart):
     """One batch in memory, and its own first part."""
 
     __slots__ = (
-        "_parts",
         "alias",
         "count",
         "delayed",
@@ -87,6 +86,7 @@ class Batch(BatchPart):
         "rank",
         "redelivered",
         "safe",
+        "several",
         "stored",
         "stream",
         "timed",
@@ -101,8 +101,8 @@ class Batch(BatchPart):
         self.deliveries = 0
         self.holder = None
         self.queued = False
-        self._parts: list[BatchPart] | None = None
-        """All parts, when there are several."""
+        self.several: list[BatchPart] | None = None
+        """All parts; None while it is in one piece."""
         self.info = info
         self.stored = stored
         self.stream = stream
@@ -136,27 +136,22 @@ class Batch(BatchPart):
     @property
     def parts(self) -> list[BatchPart]:
         """All of it, in order; to be changed by `split` and `compact` only."""
-        return [self] if self._parts is None else self._parts
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all of it has the same fate."""
-        return self._parts is None
+        return [self] if self.several is None else self.several
 
     def forget(self) -> None:
         """It is settled to the end: let go of what would keep it in memory."""
-        self._parts = None
+        self.several = None
         del self.batch
 
     def index(self, offset: int) -> int:
         """Which part holds an offset."""
-        return 0 if self._parts is None else bisect_right(self._parts, offset, key=_start) - 1
+        return 0 if self.several is None else bisect_right(self.several, offset, key=_start) - 1
 
     def split(self, index: int, at: int) -> BatchPart:
         """Cut the part at `index` before offset `at`; the new part behind it."""
-        parts = self._parts
+        parts = self.several
         if parts is None:
-            parts = self._parts = [self]
+            parts = self.several = [self]
         left = parts[index]
         right = BatchPart(self, (at, left.stop), left.state, left.deliveries)
         right.holder = left.holder
@@ -166,7 +161,7 @@ class Batch(BatchPart):
 
     def compact(self) -> None:
         """Join settled neighbours."""
-        parts = self._parts
+        parts = self.several
         if parts is None:
             return
         kept = parts[:1]
@@ -176,7 +171,7 @@ class Batch(BatchPart):
                 before.stop = part.stop
             else:
                 kept.append(part)
-        self._parts = kept if len(kept) > 1 else None
+        self.several = kept if len(kept) > 1 else None
 
     def marks(self) -> tuple[Mark, ...]:
         """What a new owner must know beside the batch itself."""

@@ -40,7 +40,7 @@ def figures_of(
 ) -> Figures:
     """What there is to know of one mailbox without going through its messages."""
     size = intake.stored_bytes()
-    waiting = contents.lanes.count + contents.stored_count() - contents.count
+    waiting = contents.lanes.count + (0 if contents.behind is None else contents.behind.count)
     return Figures(
         name,
         stored=intake.stored_count() + contents.volatile_count,

@@ -39,7 +39,6 @@ class Contents:
     """All messages of one mailbox."""
 
     __slots__ = (
-        "_backlog",
         "_chores",
         "_expiries",
         "_flat",
@@ -47,6 +46,7 @@ class Contents:
         "_group",
         "_rank",
         "_window_bytes",
+        "behind",
         "bytes",
         "count",
         "delays",
@@ -71,7 +71,8 @@ class Contents:
         self.lanes = Lanes(flat=flat)
         self.delays: Timers | None = None
         """Batches whose time has not come."""
-        self._backlog: Backlog | None = None
+        self.behind: Backlog | None = None
+        """The backlog, if there has ever been a need for it."""
         self._graves: Graves | None = None
         self.count = self.bytes = self.memory_bytes = 0
         """Stored messages in memory: how many, their bodies, and their cost."""
@@ -82,18 +83,18 @@ class Contents:
     @property
     def backlog(self) -> Backlog:
         """What is stored but not in memory."""
-        if self._backlog is None:
-            self._backlog = Backlog()
-        return self._backlog
+        if self.behind is None:
+            self.behind = Backlog()
+        return self.behind
 
     def expect_pages(self) -> None:
         """Not everything will fit into memory: whatever is loaded from now on is counted."""
-        self._backlog = self.backlog
+        self.behind = self.backlog
 
     @property
     def is_paged(self) -> bool:
         """Whether anything lies in the backlog."""
-        return self._backlog is not None and self._backlog.is_open
+        return self.behind is not None and self.behind.is_open
 
     @property
     def graves(self) -> Graves:
@@ -102,23 +103,11 @@ class Contents:
             self._graves = Graves(self._group)
         return self._graves
 
-    def stored_bytes(self) -> int:
-        """Bodies on all copies, in memory and behind it."""
-        return self.bytes if self._backlog is None else self.bytes + self._backlog.size
-
-    def stored_count(self) -> int:
-        """Messages on all copies."""
-        return self.count if self._backlog is None else self.count + self._backlog.count
-
-    def taken(self, number: int) -> None:
-        """A new batch takes this number, see `Backlog.taken`."""
-        if self._backlog is not None:
-            self._backlog.taken(number)
-
     # Coming in -------------------------------------------------------------------------------------------------
     def commit(self, batch: Batch) -> None:
         """A stored batch is on all copies: into the window, or behind it when that is full."""
-        if self.is_paged or (self.memory_bytes + batch.charge > self._window_bytes and self.stored):
+        behind = self.behind is not None and self.behind.is_open
+        if behind or (self.stored and self.memory_bytes + batch.charge > self._window_bytes):
             self.backlog.drop(batch.info)
             if batch.marked:
                 self.backlog.mark(batch.info.seq, batch.marks())
@@ -129,7 +118,7 @@ class Contents:
     def load(self, row: Row, locks: Sequence[Span], *, redelivered: bool) -> Batch | None:
         """A batch row from disk comes into the window; None when nothing of it is left or it is here already."""
         info = read_batch(row)
-        backlog = self._backlog
+        backlog = self.behind
         if info is None or (backlog is not None and backlog.ignores(info.seq)):
             return None
         if backlog is not None:
@@ -174,8 +163,8 @@ class Contents:
 
     def page_done(self, start: int | None) -> None:
         """A page is in; see `Backlog.advance`."""
-        if self._backlog is not None:
-            self._tidy([Delete(self._group, mark_key(number)) for number in self._backlog.advance(start)])
+        if self.behind is not None:
+            self._tidy([Delete(self._group, mark_key(number)) for number in self.behind.advance(start)])
 
     def hold(self, batch: Batch) -> None:
         """A batch that is only in memory."""
@@ -221,7 +210,7 @@ class Contents:
         batch.rank = self._rank
         if info.ready and not self._flat:
             self._delay(batch)
-        if batch.is_whole:
+        if batch.several is None:
             if batch.state == READY:
                 self.lanes.append(batch)
         else:
@@ -239,7 +228,7 @@ class Contents:
             batch is None
             or batch.count != last - first + 1
             or batch.state != HELD
-            or not batch.is_whole
+            or batch.several is not None
             or batch.marked
             or batch.alias >= 0
             or self._chores is not None
@@ -270,7 +259,7 @@ class Contents:
 
     def beyond(self, spans: Sequence[Span], *, locks: bool) -> tuple[Sequence[Span], Sequence[Span]]:
         """Of these numbers, those that nobody settles any more, and those that a transaction has locked, if any are."""
-        if self._graves is None and self._backlog is None and not locks:
+        if self._graves is None and self.behind is None and not locks:
             return (), ()
         return beyond(spans, self.graves, self.backlog, (self.stored, self.volatile), locks=locks)
 
@@ -359,7 +348,7 @@ class Contents:
         holder = part.holder
         if holder is not None:
             holder.unsettled -= part.stop - part.start
-            holder.held.pop(part, None)
+            del holder.held[part]
             part.holder = None
 
     def _finish(self, part: BatchPart, tally: Tally) -> None:
@@ -416,7 +405,7 @@ class Contents:
     def timed(self) -> bool:
         """Whether something expires, in memory or on disk, or is delayed, or rows wait to be tidied."""
         timers = self._expiries or self._chores or self.delays
-        return bool(timers) or (self._backlog is not None and self._backlog.stretches.due is not None)
+        return bool(timers) or (self.behind is not None and self.behind.stretches.due is not None)
 
     def next_expiry(self) -> Instant | None:
         """When `expire` has something to do; 0 when it has leftover rows to hand out."""
@@ -473,16 +462,16 @@ class Contents:
         return Put(self._group, mark_key(batch.info.seq), batch.info.seq, encode(batch.marks()))
 
     def _remove(self, batch: Batch) -> None:
-        number = batch.info.seq
+        number, size = batch.info.seq, len(batch.info.body)
         if batch.stored:
             self.stored.remove(number)
-            self.bytes -= len(batch.info.body)
-            self.memory_bytes -= batch.charge
-            if self._backlog is not None:
-                self._backlog.gone(number)
+            self.bytes -= size
+            self.memory_bytes -= size + BATCH_OVERHEAD_BYTES
+            if self.behind is not None:
+                self.behind.gone(number)
         else:
             self.volatile.remove(number)
-            self.volatile_bytes -= len(batch.info.body)
+            self.volatile_bytes -= size
         if batch.alias >= 0:
             self.volatile.remove(batch.alias)
         if batch.timed and self._expiries is not None:

@@ -109,7 +109,7 @@ class Intake:
         first, last = deposit.first, deposit.first + deposit.count - 1
         if deposit.stream == ORDERED:
             high = stream.ids.high if stream is not None else 0
-            skip = max(0, min(last, high) + 1 - first)
+            skip = min(last, high) + 1 - first if first <= high else 0
             if skip < deposit.count and deposit.follows > high:
                 return Admission(Verdict.GAP, after=high)
         elif stream is not None:
@@ -140,16 +140,20 @@ class Intake:
 
     def is_full(self, size: int) -> bool:
         """Whether `size` more bytes would pass the bound of stored messages; an empty mailbox takes any one batch."""
-        stored = self._contents.stored_bytes() + self.pending_bytes + self.reserved_bytes
+        stored = self.stored_bytes() + self.reserved_bytes
         return stored > 0 and stored + max(size, 1) > self.stored_bytes_max
 
     def stored_bytes(self) -> int:
         """Bodies in the group."""
-        return self._contents.stored_bytes() + self.pending_bytes
+        contents = self._contents
+        stored = contents.bytes + self.pending_bytes
+        return stored if contents.behind is None else stored + contents.behind.size
 
     def stored_count(self) -> int:
         """Messages in the group."""
-        return self._contents.stored_count() + self.pending_count
+        contents = self._contents
+        stored = contents.count + self.pending_count
+        return stored if contents.behind is None else stored + contents.behind.count
 
     # Storing ---------------------------------------------------------------------------------------------------
     def store(self, deposit: Deposit, body: bytes, seq: int, now: Instant, skip: int) -> list[Write]:
@@ -158,9 +162,8 @@ class Intake:
         assert not self.passing or not self._passing_ids(stream), "unpass() comes first"
         batch = self._batch(deposit, body, seq, now, skip, stream=stream)
         writes = self._enter(batch, stream)
-        stream.admit(batch.info.first, batch.info.last)
+        stream.admit(batch.info.first, deposit.first + deposit.count - 1)
         writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
-        self._wait(batch, stream)
         return writes + forgotten if forgotten else writes
 
     def store_sends(
@@ -198,7 +201,6 @@ class Intake:
             _strike(batch, stream)
             writes += self._enter(batch, stream)
             stream.admit(info.first, info.last)
-            self._wait(batch, stream)
             batches.append(info)
             number += send.count
         writes.append(Put(self._group, stream.key, seq, encode(stream.row(now, self._ever))))
@@ -222,28 +224,27 @@ class Intake:
         return None if stored is None or stored.stream == _COMMITTED else stored
 
     def _enter(self, batch: Batch, stream: AdmittedStream) -> list[Write]:
-        """Count a batch in; its row, and that of its marks if it has any."""
+        """A batch is on its way to the copies: its row, and that of its marks if it has any."""
         info = batch.info
+        seq, size = info.seq, len(info.body)
         if self._fresh_from is None:
-            self._fresh_from = info.seq
-        self._contents.taken(info.seq)
-        self._ever = (info.count_before + info.count, info.bytes_before + len(info.body))
-        self._end = info.seq + info.count
-        stream.last = info.seq + info.count - 1
+            self._fresh_from = seq
+        if self._contents.behind is not None:
+            self._contents.behind.taken(seq)
+        self._ever = (info.count_before + info.count, info.bytes_before + size)
+        self._end = end = seq + info.count
+        stream.last = end - 1
+        stream.unsafe += 1
         if info.expires:
             stream.timed = True
-        writes: list[Write] = [Put(self._group, batch_key(info.seq), info.seq, encode(info))]
-        if (not batch.is_whole or batch.deliveries) and batch.marks():
-            writes.append(self._contents.marks(batch))
-        return writes
-
-    def _wait(self, batch: Batch, stream: AdmittedStream) -> None:
-        """A batch is on its way to the copies."""
         self.pending.append(batch)
-        stream.unsafe += 1
         if batch.alias < 0:
             self.pending_count += batch.open
-            self.pending_bytes += len(batch.info.body)
+            self.pending_bytes += size
+        writes: list[Write] = [Put(self._group, batch_key(seq), seq, encode(info))]
+        if (batch.several is not None or batch.deliveries) and batch.marks():
+            writes.append(self._contents.marks(batch))
+        return writes
 
     def _use(
         self, source: str, incarnation: int, stream: int, now: Instant, *, rows: bool = True
@@ -252,6 +253,10 @@ class Intake:
 
         A row with the latest counters goes with them.
         """
+        found = self.seen.find(source, incarnation, stream)
+        if found is not None and found is self.seen.latest:  # who sends one batch after another is found at once
+            found.used = now
+            return found, []
         found, new = self.seen.use(source, incarnation, stream)
         found.used = now
         keys = self.seen.make_room(now, found, rows=rows)
@@ -297,7 +302,7 @@ class Intake:
             count_before if stored else 0,
             bytes_before if stored else 0,
             ready=now + deposit.delay if deposit.delay > 0 else 0,
-            published=published_from(deposit.published, skip),
+            published=published_from(deposit.published, skip) if deposit.published is not None else None,
         )
         batch = Batch(info, stored=stored, stream=stream)
         if info.first <= stream.ids.high:
@@ -334,7 +339,7 @@ class Intake:
         if self._overflows(len(body)):
             return None
         stream = known
-        if stream is None or stream is not self.seen.latest:  # who sends one batch after another is found at once
+        if stream is None or stream is not self.seen.latest:
             stream, _ = self._use(deposit.source, deposit.incarnation, deposit.stream, now, rows=False)
         stream.used = now
         number = self._volatile_next
@@ -371,11 +376,10 @@ class Intake:
         info = msgspec.structs.replace(old, seq=seq, count_before=count_before, bytes_before=bytes_before)
         self._contents.keep(batch, info)
         batch.operation = seq
+        stream.unsafe -= 1
         writes = self._enter(batch, stream)
         row = stream.safe_row(self._ever, self._passing_ids(stream))
         writes.append(Put(self._group, stream.key, seq, encode(row)))
-        stream.unsafe -= 1
-        self._wait(batch, stream)
         return writes
 
     def _passing_ids(self, stream: AdmittedStream) -> list[Span]:

@@ -31,7 +31,7 @@ from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
 from causeway.core.mail.participant import Participant
-from causeway.core.mail.pump import Handed, hand_over, pump, pump_selected
+from causeway.core.mail.pump import Handed, hand_over, pump, pump_selected, pump_sole
 from causeway.core.mail.reading import parse
 from causeway.core.mail.rows import BATCH, StoredBatch, number_of
 from causeway.core.mail.selection import Selection, Sight
@@ -322,7 +322,10 @@ class Mailbox:
         if self._selection is not None and self.audience.selective:
             whom = (self.name, contents, self.audience, self._selection)
             return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)
-        return pump(self.name, contents, self.audience, now, clogged)
+        if contents.lanes.count == 0:
+            return []
+        way = pump if self.audience.sole is None else pump_sole
+        return way(self.name, contents, self.audience, now, clogged)
 
     def hand_over(self, now: Instant, bytes_max: int) -> list[StoredBatch]:
         """As `pump`, for the owner of an item itself: batches in the order of their numbers, up to so many bytes."""

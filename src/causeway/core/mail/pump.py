@@ -29,10 +29,6 @@ def pump(
     """Everything deliverable now, in order."""
     sent: list[Handed] = []
     lanes = contents.lanes
-    if lanes.count == 0:
-        return sent
-    if consumers.sole is not None:
-        return _pump_sole(mailbox, contents, consumers, now, clogged)
     able = consumers.able(clogged)
     turn = 0
     while able and lanes.count:
@@ -61,10 +57,10 @@ def pump(
     return sent
 
 
-def _pump_sole(
+def pump_sole(
     mailbox: str, contents: Contents, consumers: Consumers, now: Instant, clogged: Callable[[int], bool]
 ) -> list[Handed]:
-    """The usual mailbox: one consumer that takes everything, as far as its credit goes."""
+    """The same for the only consumer there is, if it takes everything, as far as its credit goes."""
     sent: list[Handed] = []
     lanes, consumer = contents.lanes, consumers.sole
     if consumer is None or consumer.unsettled >= consumer.credit or clogged(consumer.conn):

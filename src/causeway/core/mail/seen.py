@@ -115,9 +115,6 @@ class Seen:
 
     def use(self, source: str, incarnation: int, stream: int) -> tuple[AdmittedStream, bool]:
         """The stream, made the most recently used, and whether its incarnation is new here."""
-        latest = self.latest
-        if latest is not None and latest is self.find(source, incarnation, stream):
-            return latest, False
         found, new = self._streams.get((source, incarnation, stream)), False
         if found is None:
             new = not self._knows(source, incarnation)
