@@ -33,8 +33,6 @@ class Message:
     priority: int
     expires: int
     deliveries: int = 0
-    awaited: bool = True
-    """Its sender wants to hear when it is settled."""
     ready: int = 0
     """Nobody gets it before."""
 

@@ -206,11 +206,16 @@ class Senders(RuleBasedStateMachine):
         self.hold_express(number or 0, ids, ready=self.room.now + delay if delay else 0)
         self.express_id = max(self.express_id, first + count)
 
-    def hold_express(self, number: int, ids: list[int], *, awaited: bool = True, ready: int = 0) -> None:
+    def hold_express(self, number: int, ids: list[int], *, ready: int = 0) -> None:
         self.express_seen.update(ids)
         for one in ids:
-            message = Message("a", EXPRESS, one, 0, 0, awaited=awaited, ready=ready)
+            message = Message("a", EXPRESS, one, 0, 0, ready=ready)
             self.oracle.memory.messages[number + one - ids[0]] = message
+
+    @rule(count=st.integers(1, 9))
+    def neighbours(self, count: int) -> None:
+        """Other mailboxes of the same group take numbers: ours rise, but not one by one."""
+        self.room.position += count
 
     @rule(count=st.sampled_from([1, 2, 100]))
     def commit(self, count: int) -> None:

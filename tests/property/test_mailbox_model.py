@@ -147,7 +147,7 @@ class MailboxMachine(Senders):
             conn, sent = relayed
             waiting = [self.oracle.memory.messages[n] for n in self.oracle.deliverable(self.room.now)]
             assert all(message.ready for message in waiting), "it has overtaken something"
-            self.hold_express(sent.seq, list(range(first, first + count)), awaited=False)
+            self.hold_express(sent.seq, list(range(first, first + count)))
             self.express_id += count
             self.oracle.delivered(conn, sent, self.room.now)
             assert {*self.oracle.held} == {*held, *range(sent.seq, sent.seq + count)}
@@ -310,8 +310,7 @@ class MailboxMachine(Senders):
         ended = self.oracle.settle(numbers)
         confirmed = [(p.seq + at, p.stored) for p in settlement.confirm for at in range(p.last - p.first + 1)]
         if not self.paged:
-            expected = [(n, n < VOLATILE_FROM) for n in ended if messages[n].awaited]
-            assert sorted(confirmed) == sorted(expected)
+            assert sorted(confirmed) == sorted((n, n < VOLATILE_FROM) for n in ended)
         for key, _, batch in passing.values():
             self.acknowledge(key, [messages[n].id for n in batch if n in ended])
         self.operate(before, self.oracle.record(ended))
