@@ -1,7 +1,7 @@
 """Numbers of a mailbox only rise: whatever other mailboxes of the same group take in between changes nothing.
 
-The same script runs twice, once alone in the group and once with neighbours. Verdicts, deliveries (by id, in order, with
-their flags and counts), what is left after a crash and how much is stored must be the same.
+The same script runs twice, once alone in the group and once with neighbours. Verdicts, deliveries (by id, in order,
+with flags and counts), what is left after a crash and how much is stored must be the same.
 """
 
 from __future__ import annotations

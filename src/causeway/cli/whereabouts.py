@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from causeway.core.mail.deadletters import dead_letter_name
+from causeway.core.mail.dead_letters import dead_letter_name
 from causeway.trace import MEMBERS_APART, Step, TraceRecord
 
 _STATES: Final = {

@@ -17,7 +17,7 @@ import msgspec
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.config import BrokerConfig
-from causeway.core.mail.deadletters import dead_letter_name
+from causeway.core.mail.dead_letters import dead_letter_name
 from causeway.core.messages import Deliver, Message, Settle
 from causeway.core.node import Node
 from causeway.lake.opening import require_pyarrow

@@ -157,7 +157,7 @@ def _shown(batches: Iterable[Batch], question: BrowseRange, now: Instant) -> lis
     left = question.limit
     for batch in batches:
         seq = batch.info.seq
-        hidden = DONE | (READY | DELAYED if 0 < batch.info.expires <= now else 0)
+        hidden = DONE | (READY | DELAYED if batch.info.has_expired(now) else 0)
         for part in batch.parts:
             start = max(part.start, question.after + 1 - seq)
             stop = min(part.stop, start + left)

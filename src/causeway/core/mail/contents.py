@@ -25,7 +25,7 @@ from causeway.core.mail.batches import (
     Shelf,
 )
 from causeway.core.mail.consumers import Consumer
-from causeway.core.mail.graves import Graves, beyond
+from causeway.core.mail.dead_letters import DeadNumbers, beyond
 from causeway.core.mail.lanes import Lanes
 from causeway.core.mail.reading import read_batch
 from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
@@ -40,9 +40,9 @@ class Contents:
 
     __slots__ = (
         "_chores",
+        "_dead",
         "_expiries",
         "_flat",
-        "_graves",
         "_group",
         "_rank",
         "_window_bytes",
@@ -73,7 +73,7 @@ class Contents:
         """Batches whose time has not come."""
         self.behind: Backlog | None = None
         """The backlog, if there has ever been a need for it."""
-        self._graves: Graves | None = None
+        self._dead: DeadNumbers | None = None
         self.count = self.bytes = self.memory_bytes = 0
         """Stored messages in memory: how many, their bodies, and their cost."""
         self.volatile_count = 0
@@ -97,11 +97,11 @@ class Contents:
         return self.behind is not None and self.behind.is_open
 
     @property
-    def graves(self) -> Graves:
+    def dead(self) -> DeadNumbers:
         """What went to the dead-letter mailbox, or is on its way there."""
-        if self._graves is None:
-            self._graves = Graves(self._group)
-        return self._graves
+        if self._dead is None:
+            self._dead = DeadNumbers(self._group)
+        return self._dead
 
     # Coming in -------------------------------------------------------------------------------------------------
     def commit(self, batch: Batch) -> None:
@@ -144,7 +144,7 @@ class Contents:
         if claim.marks:
             batch.apply(claim.marks)
             batch.marked = True
-            self.graves.condemned += sum(part.length for part in batch.parts if part.state == DEAD)
+            self.dead.condemned += sum(part.length for part in batch.parts if part.state == DEAD)
         if claim.stale:
             if claim.marks:
                 chores.append(self.marks(batch))
@@ -259,9 +259,9 @@ class Contents:
 
     def beyond(self, spans: Sequence[Span], *, locks: bool) -> tuple[Sequence[Span], Sequence[Span]]:
         """Of these numbers, those that nobody settles any more, and those that a transaction has locked, if any are."""
-        if self._graves is None and self.behind is None and not locks:
+        if self._dead is None and self.behind is None and not locks:
             return (), ()
-        return beyond(spans, self.graves, self.backlog, (self.stored, self.volatile), locks=locks)
+        return beyond(spans, self.dead, self.backlog, (self.stored, self.volatile), locks=locks)
 
     def select(self, first: int, last: int, mask: int) -> list[BatchPart]:
         """The parts of messages first..last in a state of `mask`, cut to fit."""
@@ -305,7 +305,7 @@ class Contents:
         part.batch.redelivered = True
         if part.state == HELD and 0 < deliveries_max <= part.deliveries:
             part.state = DEAD
-            self.graves.condemned += part.length
+            self.dead.condemned += part.length
         elif part.state == HELD:
             self._make_ready(part)
 
@@ -364,7 +364,7 @@ class Contents:
         if part.state == READY:
             self.lanes.leave(part)
         elif part.state == DEAD:
-            self.graves.bury(batch.info.seq + part.start, count)
+            self.dead.bury(batch.info.seq + part.start, count)
         else:
             self._unhold(part)
         part.state = DONE
@@ -451,8 +451,8 @@ class Contents:
             run = (info.seq, info.seq + batch.count)
         if run is not None:
             writes.append(Delete(self._group, batch_key(run[0]), batch_key(run[1])))
-        if self._graves is not None:
-            writes += self._graves.rows()
+        if self._dead is not None:
+            writes += self._dead.rows()
         self.lanes.purge()
         return writes
 

@@ -21,10 +21,10 @@ from causeway.core.events import (
 )
 from causeway.core.machine import Turn
 from causeway.core.mail import faults
-from causeway.core.mail.burials import Burials
 from causeway.core.mail.coordinator import Coordinator
 from causeway.core.mail.counter import BrokerLinks, Counter
 from causeway.core.mail.courier import MailCourier, key_of, place_of
+from causeway.core.mail.dead_letters import Burials
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import BURIED, FORWARDED, Outbox
 from causeway.core.mail.seat_faults import seating_fault

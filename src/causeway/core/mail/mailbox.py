@@ -132,7 +132,7 @@ class Mailbox:
         if parsed.prepared:
             self.participant.restore(parsed.prepared)
         if parsed.buried:
-            self._contents.graves.restore(parsed.buried)
+            self._contents.dead.restore(parsed.buried)
         last, ever = self._intake.restore(parsed.seen)
         if next is not None or sum(map(_cost, parsed.batches)) > self.config.window_bytes:
             self._contents.expect_pages()

@@ -36,7 +36,7 @@ def pump(
         if part is None:
             break
         batch = part.batch
-        if 0 < batch.info.expires <= now:
+        if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
         turn %= len(able)
         consumer = able[turn]
@@ -68,7 +68,7 @@ def pump_sole(
     consumers.serve(consumer)
     while lanes.count and (room := consumer.credit - consumer.unsettled) > 0 and (part := lanes.take()) is not None:
         batch = part.batch
-        if 0 < batch.info.expires <= now:
+        if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
         if room < part.stop - part.start:
             contents.adopt(batch.split(batch.index(part.start), part.start + room))
@@ -88,7 +88,7 @@ def hand_over(contents: Contents, own: Consumer, now: Instant, bytes_max: int) -
         if part is None:
             break
         batch = part.batch
-        if 0 < batch.info.expires <= now:
+        if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
         contents.give(part, own)
         handed.append(batch.piece(part.start, part.stop))

@@ -65,6 +65,10 @@ class StoredBatch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """Id of the last message."""
         return self.first + self.count - 1
 
+    def has_expired(self, now: Instant) -> bool:
+        """Whether it has outlived its time: nobody gets or sees what of it waits, and `expire` ends it."""
+        return 0 < self.expires <= now
+
 
 class BatchHead(StoredBatch, frozen=True, array_like=True, gc=False):
     """A StoredBatch whose body nobody looks at."""

@@ -157,19 +157,19 @@ class Selection:
                     place, choice = found, one
             part = lanes.first()
             if part is not None and (place is None or part.order < place):
-                if selective and not _is_over(part, now):
+                if selective and not part.batch.info.has_expired(now):
                     if not self._sift(part, sight):
                         self.is_behind = True
                         return None
                     continue
                 lanes.take()
-                if not _is_over(part, now):
+                if not part.batch.info.has_expired(now):
                     return Wanted(part, None)
             elif choice is None or place is None:
                 return None
             elif choice.wishes_for(place):
                 wanted = lanes.parked.pop(place)
-                if not _is_over(wanted.part, now):
+                if not wanted.part.batch.info.has_expired(now):
                     return Wanted(*wanted)
             elif not self._look(choice, sight):
                 self.is_behind = True
@@ -220,11 +220,6 @@ class Selection:
             heapq.heappush(heap, place)
             if len(heap) > 2 * len(parked) + _PURGE_MIN:
                 heap[:] = sorted(dict.fromkeys(kept for kept in heap if kept in parked))
-
-
-def _is_over(part: BatchPart, now: Instant) -> bool:
-    """Whether a part has outlived its time: it stays ready, without a place, until `expire` reports it."""
-    return 0 < part.batch.info.expires <= now
 
 
 def _mark(masks: list[int], choice: Choice, part: BatchPart, bit: int) -> None:

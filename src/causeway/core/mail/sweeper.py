@@ -78,7 +78,7 @@ class Sweeper:
         dead: list[Batch] = []
         due: list[Instant] = []
         for batch in batches:
-            if 0 < batch.info.expires <= now and self._is_free(batch):
+            if batch.info.has_expired(now) and self._is_free(batch):
                 dead.append(batch)
             elif batch.info.expires:
                 due.append(max(batch.info.expires, now + SWEEP_AGAIN))
