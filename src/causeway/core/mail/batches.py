@@ -280,6 +280,8 @@ class Shelf(dict[int, Batch]):
 
     def first(self) -> Batch | None:
         """The batch with the lowest number."""
+        if self._order is None and len(self) < 2:
+            return next(iter(self.values()), None)
         order, at = self._ordered(), self._head
         while at < len(order) and order[at] not in self:
             at += 1

@@ -86,4 +86,4 @@ class Box:
 
     def sweep_due(self) -> Instant | None:
         """When to look for what has expired on disk."""
-        return None if self.sweeping else self.mailbox.sweeper.due()
+        return None if self.sweeping else self.mailbox.next_sweep()

@@ -51,7 +51,6 @@ class Contents:
         "count",
         "delays",
         "lanes",
-        "memory_bytes",
         "stored",
         "volatile",
         "volatile_bytes",
@@ -74,10 +73,15 @@ class Contents:
         self.behind: Backlog | None = None
         """The backlog, if there has ever been a need for it."""
         self._dead: DeadNumbers | None = None
-        self.count = self.bytes = self.memory_bytes = 0
-        """Stored messages in memory: how many, their bodies, and their cost."""
+        self.count = self.bytes = 0
+        """Stored messages in memory: how many, and their bodies."""
         self.volatile_count = 0
         self.volatile_bytes = 0
+
+    @property
+    def memory_bytes(self) -> int:
+        """What stored messages in memory cost."""
+        return self.bytes + BATCH_OVERHEAD_BYTES * len(self.stored)
 
     # What most mailboxes never need ----------------------------------------------------------------------------
     @property
@@ -86,6 +90,11 @@ class Contents:
         if self.behind is None:
             self.behind = Backlog()
         return self.behind
+
+    @property
+    def any_condemned(self) -> bool:
+        """Whether messages in memory wait for the dead-letter mailbox."""
+        return self._dead is not None and self._dead.condemned > 0
 
     def expect_pages(self) -> None:
         """Not everything will fit into memory: whatever is loaded from now on is counted."""
@@ -183,7 +192,6 @@ class Contents:
         self.stored.add(info.seq, batch)
         self.count += batch.open
         self.bytes += size
-        self.memory_bytes += batch.charge
         for part in batch.parts:
             if part.state == READY:
                 self.lanes.leave(part)
@@ -199,10 +207,8 @@ class Contents:
     def _shelve(self, batch: Batch) -> None:
         self._enter(batch)
         self.stored.add(batch.info.seq, batch)
-        size = len(batch.info.body)
         self.count += batch.open
-        self.bytes += size
-        self.memory_bytes += size + BATCH_OVERHEAD_BYTES
+        self.bytes += len(batch.info.body)
 
     def _enter(self, batch: Batch) -> None:
         info = batch.info
@@ -466,7 +472,6 @@ class Contents:
         if batch.stored:
             self.stored.remove(number)
             self.bytes -= size
-            self.memory_bytes -= size + BATCH_OVERHEAD_BYTES
             if self.behind is not None:
                 self.behind.gone(number)
         else:

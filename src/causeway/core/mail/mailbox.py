@@ -389,6 +389,8 @@ class Mailbox:
 
     def condemned(self) -> list[StoredBatch]:
         """All messages in memory that wait for the dead-letter mailbox."""
+        if not self._contents.any_condemned:
+            return []
         batches = [batch for shelf in (self._contents.stored, self._contents.volatile) for batch in shelf.batches()]
         return [batch.piece(part.start, part.stop) for batch in batches for part in batch.parts if part.state == DEAD]
 
@@ -424,6 +426,10 @@ class Mailbox:
         """When to call `pump` although nothing else happens: something delayed is ready, or not all was looked at."""
         behind = self._selection is not None and self._selection.is_behind
         return 0 if behind else self._contents.next_delivery()
+
+    def next_sweep(self) -> Instant | None:
+        """When to look for what has expired on disk."""
+        return None if self._contents.behind is None else self.sweeper.due()
 
     def empty(self) -> bool:
         """Whether no message is stored, held, on its way or in doubt. What was seen does not count."""

@@ -67,7 +67,7 @@ class Office(Readers):
         mailbox.restore(event.rows, event.next)
         box = self.boxes[event.group] = Box(mailbox, event.config)
         self.bury += [(mailbox.name, event.config, batch) for batch in mailbox.condemned()]
-        if mailbox.participant.names():
+        if mailbox.in_doubt:
             self._deadlines.set(event.group, turn.now + self._config.retry)
         self._endings.watch(turn, box)
         if mailbox.is_item:
@@ -233,7 +233,7 @@ class Office(Readers):
             self._expiry.expire(turn, box)
             if self._endings.end(turn, box):
                 continue
-            if box.mailbox.participant.names():
+            if box.mailbox.in_doubt:
                 if turn.now >= box.ask_after:  # there are deadlines for other things, one after the other at times
                     box.ask_after = turn.now + self._config.retry
                     self._parts.ask(turn, box)

@@ -58,4 +58,4 @@ class Endings:
 def is_over(box: Box) -> bool:
     """Whether a private mailbox has lost its reader, and nothing in it is in doubt: nobody else reads the rest."""
     mailbox = box.mailbox
-    return is_private(mailbox.name) and not mailbox.consumers() and not mailbox.participant.names() and not box.done
+    return is_private(mailbox.name) and not mailbox.consumers() and not mailbox.in_doubt and not box.done
