@@ -566,6 +566,17 @@ async def test_wrong_names_patterns_and_selectors_are_refused_with_their_column(
             bus.subscription("#", start=17)
 
 
+@pytest.mark.parametrize("pattern", ["papers/#", "critical/papers/#"])
+@pytest.mark.parametrize("shared", [False, True])
+async def test_the_reader_of_a_subscription_may_end_it(cluster: LocalCluster, pattern: str, shared: bool) -> None:
+    async with causeway.connect(cluster.url, name="tidy") as bus:
+        reader = bus.subscription(pattern, name="pile", durable=True, shared=shared)
+        await reader.ready(10)
+        await bus.unsubscribe("pile", shared=shared, timeout=10)
+        with pytest.raises(causeway.Refused, match="ended"):
+            await reader.get(10)
+
+
 async def test_ending_what_does_not_exist_is_an_error(cluster: LocalCluster) -> None:
     async with causeway.connect(cluster.url, name="tidy") as bus:
         with pytest.raises(causeway.Refused) as refused:

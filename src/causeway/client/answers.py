@@ -79,7 +79,11 @@ class Answers:
     def on_moved(self, turn: Turn, link: Uplink, head: Moved) -> None:
         """Whoever asked there must go elsewhere, or hears that it is in vain."""
         refusal = head.peer is None and head.code in REFUSALS
-        for errand in self._errands.asked_at(link, head.mailbox):
+        errands = self._errands.asked_at(link, head.mailbox)
+        had_reader = any(isinstance(errand, MailReader) and errand.answered for errand in errands)
+        for errand in errands:
+            if isinstance(errand, EndInquiry):  # readers hear that it has ended before those who end it
+                errand.result = had_reader or errand.repeated
             if isinstance(errand, FindInquiry) and errand.on_answer(turn, head, b""):
                 self.finish_inquiry(errand, None)
             elif refusal and errand.is_final(turn, head):
@@ -132,6 +136,7 @@ class Answers:
                 if reader.front is reader:
                     self._say(ConsumerRefused(reader))
         if isinstance(inquiry, EndInquiry) and inquiry.then is not None:
+            inquiry.then.repeated = bool(inquiry.result)  # whose twin there was, there was too
             self._end_next(inquiry.then, error)
             return
         if isinstance(inquiry, BrowseInquiry):

@@ -25,8 +25,8 @@ def looping_frame() -> int:
 
 def left_willingly(looping: int) -> bool:
     """Whether that function now leaves its loop by `break` or `return`; asked by `__del__` of the loop's iterator."""
-    frame = sys._getframe(2)
-    return id(frame) == looping and frame.f_code.co_code[frame.f_lasti] in _POPS
+    frame = sys._getframe(1).f_back  # none at the interpreter's exit, where nobody calls `__del__`
+    return frame is not None and id(frame) == looping and frame.f_code.co_code[frame.f_lasti] in _POPS
 
 
 def origin() -> tuple[str, int]:

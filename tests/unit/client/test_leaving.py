@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import itertools
+from _thread import start_new_thread
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from threading import Event
 from typing import Any
 
 import pytest
@@ -151,6 +153,22 @@ def test_a_collected_loop_was_not_left_by_break() -> None:
     del knot
     gc.collect()
     assert numbers.left == [False]
+
+
+def test_a_loop_that_no_function_lets_go_of_was_not_left_by_break() -> None:
+    """As at the interpreter's exit: nothing is below `__del__` on the stack."""
+    left: list[bool] = []
+    done = Event()
+
+    def finalize() -> None:
+        try:
+            left.append(left_willingly(0))
+        finally:
+            done.set()
+
+    start_new_thread(finalize, ())
+    assert done.wait(10)
+    assert left == [False]
 
 
 async def async_break(numbers: Numbers) -> None:

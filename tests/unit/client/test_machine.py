@@ -330,6 +330,36 @@ def test_owner_may_refuse_to_end_a_mailbox(stage: Stage, home: str, code: Code, 
     assert isinstance(inquiry.error, Refused) == fails
 
 
+def test_who_ends_a_subscription_may_have_a_reader_of_it(stage: Stage, home: str) -> None:
+    """The owner tells its readers first, over the same connection."""
+    stage.consume(home, "shared/board")
+    inquiry = stage.session.end_mailbox("shared/board")
+    stage.turn()
+    refuse(stage, home, "shared/board", Code.NO_MAILBOX)
+    stage.receive(home, MailboxEnded("shared/board", inquiry.number))
+    assert (inquiry.done, inquiry.result, inquiry.error) == (True, True, None)
+
+
+def test_subscription_whose_twin_has_ended_was_there(stage: Stage, home: str) -> None:
+    inquiry = stage.session.end_mailbox("sub/billing/board")
+    stage.turn()
+    for existed in (True, False):  # one of two that end it at once is late
+        asked = stage.said(EndMailbox, home)[-1]
+        stage.receive(home, MailboxEnded(asked.mailbox, asked.token, existed))
+    assert (inquiry.done, inquiry.result) == (True, True)
+
+
+def test_subscription_whose_twin_has_ended_was_there_also_if_its_readers_hear_of_the_end_first(
+    stage: Stage, home: str
+) -> None:
+    inquiry = stage.session.end_mailbox("sub/billing/board")
+    stage.turn()
+    (first,) = stage.said(EndMailbox, home)
+    stage.receive(home, MailboxEnded(first.mailbox, first.token))
+    refuse(stage, home, "sub/billing/board", Code.NO_MAILBOX)
+    assert (inquiry.done, inquiry.result) == (True, True)
+
+
 def test_private_mailbox_ends_after_its_last_reader_settled(stage: Stage, home: str) -> None:
     mailbox = stage.session.private_mailbox()
     reader = stage.consume(home, mailbox)
