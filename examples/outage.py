@@ -74,12 +74,16 @@ class Flow:
         )
 
 
-def local_brokers() -> dict[str, dict[str, Any]]:
+def local_brokers(data: str | None) -> dict[str, dict[str, Any]]:
     """The brokers of `causeway up` by name, as `causeway status` shows them."""
-    status = subprocess.run([sys.executable, "-m", "causeway", "status", "--json"], stdout=subprocess.PIPE, check=False)
+    command = [sys.executable, "-m", "causeway", "status", "--json", *(["--data", data] if data else [])]
+    status = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     shown = json.loads(status.stdout)
     if "brokers" not in shown:  # it has said why; a code alone may mean that a broker is down
         sys.exit(status.returncode)
+    if shown["others"] and not data:
+        running = ", ".join((shown["data"], *shown["others"]))
+        sys.exit(f"several clusters run; say with --data whose broker to kill: {running}")
     return {broker["name"]: broker for broker in shown["brokers"]}
 
 
@@ -106,4 +110,6 @@ async def main(brokers: dict[str, dict[str, Any]], seconds: float) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Kill the broker that holds a mailbox while messages flow.")
     parser.add_argument("--seconds", type=float, default=6.0, help="how long to send (6)")
-    sys.exit(0 if asyncio.run(main(local_brokers(), parser.parse_args().seconds)) else 1)
+    parser.add_argument("--data", help="data directory of the cluster; not needed if only one runs")
+    chosen = parser.parse_args()
+    sys.exit(0 if asyncio.run(main(local_brokers(chosen.data), chosen.seconds)) else 1)

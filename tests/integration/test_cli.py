@@ -197,7 +197,11 @@ def test_status_shows_brokers_and_mailboxes(started: Shell) -> None:
     [box] = [box for box in status["mailboxes"] if box["name"] == "box-status"]
     assert box["stored"] == 2
     assert sorted(box["members"]) == ["broker-1", "broker-2", "broker-3"]
-    table = started.run("status").stdout
+    assert (status["data"], status["others"]) == (str(started.data), [])
+    assert status["url"].startswith("causeway://127.0.0.1:")
+    shown = started.run("status")
+    assert shown.stderr == f"cluster in {started.data}, {status['url']}\n"
+    table = shown.stdout
     assert "box-status" in table
     assert all(len(line) <= 80 for line in table.splitlines())
 

@@ -9,6 +9,7 @@ import typer
 
 from causeway.cli.options import AsJson, Data
 from causeway.cli.output import EXIT_OK, notices, print_json
+from causeway.errors import ConfigError
 from causeway.local import runfile
 from causeway.local.cluster import STOP_SECONDS_MAX, ProcessCluster
 
@@ -21,8 +22,12 @@ def down(
 ) -> int:
     """Stop the brokers that 'causeway up' started; what they stored stays, and 'causeway up' resumes it.
 
+    If several clusters run, say with --data which one is meant.
     With --json it prints {"event": "down", "data", "stopped": names, "killed": names of those that took too long}.
     """
+    if data is None and len(several := runfile.running()) > 1:
+        found = ", ".join(str(one) for one in several)
+        raise ConfigError("data", None, f"several clusters run; say which one to stop: {found}")
     where, run = runfile.find(data)
     cluster = ProcessCluster(where, run)
     names = [entry.name for entry in cluster.running()]

@@ -96,7 +96,12 @@ def reach(url: str | None, data: Path | None) -> str:
 
 def _start_command(data: Path | None) -> str:
     where, _run = runfile.find(data)
-    return "causeway up" if where == runfile.default_data_dir() else f"causeway up --data {shlex.quote(str(where))}"
+    return f"causeway up{data_flag(where)}"
+
+
+def data_flag(where: Path) -> str:
+    """What a command that is printed needs to mean the cluster in this directory; nothing for the default one."""
+    return "" if where == runfile.default_data_dir() else f" --data {shlex.quote(str(where))}"
 
 
 def parse_address(field: str, text: str) -> tuple[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
@@ -12,11 +11,12 @@ from rich.table import Table
 
 from causeway.cli.landmarks import domain_view
 from causeway.cli.options import AsJson, Data, Url
-from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, print_json
+from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.cli.view import BrokerLine, ClusterView, broker_line, merge
 from causeway.client.url import parse_url
 from causeway.local import runfile
 from causeway.local.everybody import ask_everybody
+from causeway.local.runfile import RunFile
 
 
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
@@ -24,6 +24,7 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
 
     Exit code 0 when every broker is active, all are of one cluster, every mailbox is served, none is lost, and no
     domain lacks the majority of its agents, else 1. With --json it prints one object:
+    "data" (its directory; null with --url), "url", "others" (directories of other clusters of yours that run),
     "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
     "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
     "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
@@ -31,10 +32,16 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     "flapping", "lost", "bottlenecks", "blocked"), "split" (empty, or which brokers are of which cluster if there are
     several), "healthy".
     """
-    view = asyncio.run(_gather(url, data))
+    where, run = (None, None) if url is not None else runfile.find(data)
+    shown_url = url if run is None else run.url
+    view = asyncio.run(_gather(url, run))
+    others = [str(one) for one in runfile.running() if where is not None and one != where.resolve()]
     if as_json:
         print_json(
             {
+                "data": where and str(where),
+                "url": shown_url,
+                "others": others,
                 "brokers": view.brokers,
                 "mailboxes": view.mailboxes,
                 "root": view.root,
@@ -45,6 +52,9 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
         )
     else:
         out = console()
+        notices().print(escape(f"{shown_url}" if where is None else f"cluster in {where}, {shown_url}"), soft_wrap=True)
+        if others:
+            notices().print(escape(f"also running, see them with --data: {', '.join(others)}"), soft_wrap=True)
         out.print(_broker_table(view))
         out.print(_mailbox_table(view))
         for domain in view.agents:
@@ -64,11 +74,9 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     return EXIT_OK if view.healthy else EXIT_FAILED
 
 
-async def _gather(url: str | None, data: Any) -> ClusterView:
-    if url is not None:
-        addresses = parse_url(url)
-        return await survey(addresses)
-    _where, run = runfile.find(data)
+async def _gather(url: str | None, run: RunFile | None) -> ClusterView:
+    if run is None:
+        return await survey(parse_url(url or ""))
     pids = {(entry.host, entry.port): entry.process.pid for entry in run.brokers if entry.process and entry.running}
     names = {(entry.host, entry.port): entry.name for entry in run.brokers}
     view = await survey(run.addresses)

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from causeway.cli.domains import domain_table, seated
-from causeway.cli.options import AsJson, Settings, read_text
+from causeway.cli.options import AsJson, Settings, data_flag, read_text
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.url import PORT_DEFAULT
 from causeway.domains.graph import DomainGraph
@@ -221,8 +221,10 @@ def _announce(cluster: ProcessCluster, unseated: dict[str, str], *, detached: bo
         out.print(f"spares: {escape(', '.join(entry.name for entry in run.spares))}", soft_wrap=True)
     for name, why in unseated.items():
         out.print(f"[yellow]{escape(name)} is not in its domains[/yellow]: {escape(why)}", soft_wrap=True)
-    out.print("try: causeway send billing hello; causeway receive billing; causeway status")
-    out.print("stop it with 'causeway down'" if detached else "Ctrl-C stops it")
+    flag = escape(data_flag(cluster.data))
+    tries = "; ".join(f"causeway {command}{flag}" for command in ("send billing hello", "receive billing", "status"))
+    out.print(f"try: {tries}", soft_wrap=True)
+    out.print(f"stop it with 'causeway down{flag}'" if detached else "Ctrl-C stops it", soft_wrap=True)
 
 
 def _report_exit(ended: Exited, *, as_json: bool) -> None:

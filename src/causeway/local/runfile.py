@@ -1,7 +1,7 @@
 """Where a local cluster is written down, so that every command finds it without being told.
 
 `<data>/cluster.json` describes one cluster: its brokers, their addresses and processes. `<runtime>/current` names
-the data directory of the cluster started last. Both are private to the user.
+the data directories of clusters that were started, the last one last. Both are private to the user.
 """
 
 from __future__ import annotations
@@ -136,28 +136,36 @@ def save(data: Path, run: RunFile) -> None:
 
 
 def remember(data: Path, environ: Mapping[str, str] = os.environ) -> None:
-    """Make this the cluster that commands use when not told."""
-    _replace(runtime_dir(environ) / "current", str(data.resolve()).encode())
+    """Make this the cluster that commands use when not told. Those that have ended meanwhile are forgotten."""
+    mine = data.resolve()
+    _write_started([*(other for other in running(environ) if other != mine), mine], environ)
 
 
 def forget(data: Path, environ: Mapping[str, str] = os.environ) -> None:
-    """No longer the cluster that commands use, if it was."""
-    path = runtime_dir(environ) / "current"
-    with contextlib.suppress(FileNotFoundError):
-        if path.read_text() == str(data.resolve()):
-            path.unlink()
+    """No longer a cluster that commands use when not told, if it was."""
+    mine, started = data.resolve(), _started(environ)
+    if mine in started:
+        _write_started([other for other in started if other != mine], environ)
+
+
+def running(environ: Mapping[str, str] = os.environ) -> list[Path]:
+    """The data directories of this user's clusters of which a broker runs, the one started last at the end."""
+    found: list[Path] = []
+    for data in _started(environ):
+        with contextlib.suppress(ConfigError):  # damaged, or of another release: not ours to stop
+            run = load(data)
+            if run is not None and any(entry.running for entry in run.brokers):
+                found.append(data)
+    return found
 
 
 def find(data: Path | None, environ: Mapping[str, str] = os.environ) -> tuple[Path, RunFile]:
     """The cluster in `data`, or the one started last."""
     if data is None:
-        try:
-            data = Path((runtime_dir(environ) / "current").read_text())
-        except FileNotFoundError:
-            data = default_data_dir(environ)
+        data = next(reversed(_started(environ)), default_data_dir(environ))
     run = load(data)
     if run is None:
-        raise ConfigError("data", str(data), "holds no cluster; start one with 'causeway up', or give --url or --data")
+        raise ConfigError("data", str(data), "holds no cluster; start one with 'causeway up', or give another --data")
     return data, run
 
 
@@ -197,6 +205,17 @@ def beginning(data: Path) -> Iterator[None]:
         with contextlib.suppress(OSError):
             data.rmdir()  # unless there is something else in it
         raise
+
+
+def _started(environ: Mapping[str, str]) -> list[Path]:
+    try:
+        return [Path(line) for line in (runtime_dir(environ) / "current").read_text().splitlines()]
+    except FileNotFoundError:
+        return []
+
+
+def _write_started(started: list[Path], environ: Mapping[str, str]) -> None:
+    _replace(runtime_dir(environ) / "current", "\n".join(map(str, started)).encode())
 
 
 def _replace(path: Path, content: bytes) -> None:

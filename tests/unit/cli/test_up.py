@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
-from causeway.cli.up import places
+from causeway.cli.up import _announce, places
+from causeway.local.cluster import ProcessCluster
 from causeway.local.plan import plan
+from causeway.local.runfile import default_data_dir
 from causeway.local.seating import Seating
 
 
@@ -25,6 +29,15 @@ def test_domains_are_shown_with_their_routers() -> None:
     rows = [line.split() for line in shown("bus").splitlines()]
     assert ["d1", "b1", "b2"] in rows
     assert ["backbone", "b1,", "b3"] in rows
+
+
+def test_hints_name_the_data_that_was_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = plan(None, brokers=1, prefix="b", seating=Seating())
+    for data, flag in ((tmp_path / "my cluster", f" --data '{tmp_path}/my cluster'"), (default_data_dir(), "")):
+        _announce(ProcessCluster(data, run), {}, detached=True, as_json=False)
+        said = capsys.readouterr().err
+        assert f"causeway send billing hello{flag};" in said
+        assert f"'causeway down{flag}'" in said
 
 
 def test_spares_are_no_seats() -> None:

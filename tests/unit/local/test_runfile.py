@@ -61,6 +61,25 @@ def test_find_uses_the_cluster_started_last(tmp_path: Path) -> None:
     assert runfile.find(tmp_path / "one", environ)[1].brokers[0].name == "one"
 
 
+def _starts(data: Path, environ: dict[str, str]) -> None:
+    data.mkdir(exist_ok=True)
+    runfile.save(data, RunFile([BrokerEntry(data.name, process=identify(os.getpid()))]))
+    runfile.remember(data, environ)
+
+
+def test_every_cluster_that_runs_is_known_the_one_started_last_at_the_end(tmp_path: Path) -> None:
+    environ = _environ(tmp_path)
+    one, two, three = tmp_path / "one", tmp_path / "two", tmp_path / "three"
+    for data in (one, two, three, one):
+        _starts(data, environ)
+    assert runfile.running(environ) == [two, three, one]
+    runfile.save(two, RunFile([BrokerEntry("two")]))  # it has ended
+    (three / "cluster.json").write_text("{")
+    assert runfile.running(environ) == [one]
+    runfile.forget(one, environ)
+    assert runfile.running(environ) == []
+
+
 def test_find_without_any_cluster_says_how_to_start_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="causeway up"):
         runfile.find(None, _environ(tmp_path))
