@@ -44,12 +44,25 @@ def check_name(field: str, value: str) -> str:
         raise ConfigError(field, value, f"has {size} bytes; at most {NAME_BYTES_MAX} are allowed")
     if not value.isprintable():
         raise ConfigError(field, value, "has unprintable characters; use printable UTF-8")
+    if value[0] == " " or value[-1] == " ":
+        raise ConfigError(field, value, "begins or ends with a space; leave it out")
     return value
+
+
+_WILD_LEVEL: Final = re.compile(r"(?:^|/)([*#+>])(?:/|$)")
+
+
+def _check_exact(field: str, value: str) -> None:
+    """Who writes a wildcard, ours or one of MQTT or NATS, means topics; as the name of a mailbox it would be text."""
+    if found := _WILD_LEVEL.search(value):
+        remedy = f"a mailbox has an exact name, without the wildcard {found[1]!r}; did you mean subscribe or publish?"
+        raise ConfigError(field, value, remedy)
 
 
 def check_application(field: str, value: str) -> str:
     """As `check_name`, and no mailbox of this name ends with one life of an application."""
     check_name(field, value)
+    _check_exact(field, value)
     if PRIVATE in value:
         raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
     for prefix in (RESERVED_PREFIX, DURABLE_PREFIX, SHARED_PREFIX, HISTORY_PREFIX, TWIN_PREFIX):
@@ -59,8 +72,10 @@ def check_application(field: str, value: str) -> str:
 
 
 def check_mailbox(field: str, value: str) -> str:
-    """As `check_name`, and the name is not one of the brokers' own and not private by mistake."""
+    """As `check_name`, and the name is not one of the brokers' own, not private by mistake, and no pattern."""
     check_name(field, value)
+    if not value.startswith(HISTORY_PREFIX):  # named by its pattern
+        _check_exact(field, value)
     if PRIVATE in value and not is_private(value):
         raise ConfigError(field, value, f"{PRIVATE!r} is reserved for private mailboxes; choose a name without it")
     if value.startswith(RESERVED_PREFIX):

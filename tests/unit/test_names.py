@@ -24,6 +24,29 @@ def test_application_has_no_name_that_says_something_else(name: str) -> None:
         check_application("name", name)
 
 
+@pytest.mark.parametrize("name", ["*", "#", "roads/#", "roads/+/speed", "roads/>", "*/speed", "sub/shop/#"])
+def test_mailbox_has_an_exact_name(name: str) -> None:
+    for check in (check_mailbox, check_destination):
+        with pytest.raises(ConfigError, match="did you mean subscribe"):
+            check("dest", name)
+
+
+def test_application_has_an_exact_name() -> None:
+    with pytest.raises(ConfigError, match="wildcard"):
+        check_application("name", "#")
+
+
+@pytest.mark.parametrize("name", ["history/roads/#", "c#", "a*", "1+1", "a>b", "a/b*/c"])
+def test_marks_within_a_level_are_text(name: str) -> None:
+    assert check_mailbox("mailbox", name) == name
+
+
+@pytest.mark.parametrize("name", [" ", "a ", " a"])
+def test_name_has_no_space_that_nobody_sees(name: str) -> None:
+    with pytest.raises(ConfigError, match="space; leave it out"):
+        check_mailbox("dest", name)
+
+
 @pytest.mark.parametrize("name", ["sub/shop/all", "shared/news", "history/roads"])
 def test_subscription_is_read_and_not_sent_to(name: str) -> None:
     assert check_mailbox("mailbox", name) == name

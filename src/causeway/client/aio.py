@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
@@ -12,6 +13,21 @@ from causeway.client.latches import TaskLatch
 from causeway.client.lots import Lot
 from causeway.client.streams import SMALL_BYTES
 from causeway.wire.headers import Headers
+
+
+class Noted:
+    """What calls return that only note something: `await message.ack()` is as good as `message.ack()`."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Iterator[None]:
+        return iter(())
+
+    def __repr__(self) -> str:
+        return "<noted; there is nothing to wait for>"
+
+
+NOTED: Final = Noted()
 
 
 class LoopEngine(Host):

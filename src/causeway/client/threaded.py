@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine
+from typing import Final, TypeAlias
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
@@ -20,6 +21,10 @@ from causeway.client.hosting import LEAVE_SECONDS, Found, Host, Waitable
 from causeway.client.lots import Lot
 from causeway.drivers.aio.loops import new_event_loop
 from causeway.wire.headers import Headers
+
+Noted: TypeAlias = None
+NOTED: Final = None
+"""What calls return that only note something; without asyncio nothing is awaited."""
 
 
 class ThreadLatch:

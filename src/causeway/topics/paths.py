@@ -35,7 +35,15 @@ FOREIGN: Final = re.compile(r"\+|(?:.*\.)?>", re.DOTALL)
 """A level that is a wildcard elsewhere: MQTT's for one level, or NATS's for all that follows (`>`, `roads.>`). Whoever
 writes one means a pattern, and as text it would match nothing."""
 
-_UNSOUND_TOPIC: Final = re.compile(r"[*#]|^/|/$|//|(?<!^)~|^ | $|/ | /|(?:^|/)\+(?:/|$)|(?:^|[/.])>(?:/|$)")
+_FOREIGN_FIRST: Final = {
+    "$share": "shared=True and name=... beside a pattern without it",
+    "$SYS": "bus.status() or `causeway status`: brokers publish nothing",
+}
+"""First levels that mean something to MQTT, and would match nothing here: what to use instead."""
+
+_UNSOUND_TOPIC: Final = re.compile(
+    r"^\$(?:share|SYS)(?:/|$)|[*#]|^/|/$|//|(?<!^)~|^ | $|/ | /|(?:^|/)\+(?:/|$)|(?:^|[/.])>(?:/|$)"
+)
 """Finds something in each printable text that is no topic, its length aside."""
 
 
@@ -113,12 +121,16 @@ def check_level(field: str, text: str, column: int, level: str, *, first: bool) 
     if level[0] == " " or level[-1] == " ":
         at = 0 if level[0] == " " else len(level) - 1
         raise TopicError(field, text, column + at, "a space", "no space at the beginning or end of a level")
+    if first and level in _FOREIGN_FIRST:
+        raise TopicError(field, text, column, f"MQTT's {level!r}", _FOREIGN_FIRST[level])
     if FOREIGN.fullmatch(level):
-        whose, meant = "NATS", f"{MANY!r} as the last level"
+        whose, meant = "NATS", f"{MANY!r} as the last level, in patterns only"
         if level == "+":
-            whose, meant = "MQTT", f"{ONE!r} for exactly one level or value"
+            whose, meant = "MQTT", f"{ONE!r} for exactly one level or value, in patterns only"
+        if field == "topic":
+            meant = "a topic without one: wildcards belong in subscriptions"
         at = column + len(level) - 1
-        raise TopicError(field, text, at, f"{whose}'s wildcard {level[-1]!r}", f"{meant}, in patterns only")
+        raise TopicError(field, text, at, f"{whose}'s wildcard {level[-1]!r}", meant)
 
 
 def is_wild(level: str) -> bool:

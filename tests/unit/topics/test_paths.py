@@ -54,6 +54,8 @@ def test_sound_topics_are_returned(path: str) -> None:
         ("a/>", 3),
         ("a.b.>", 5),
         ("a.>/b", 3),
+        ("$share/g/roads", 1),
+        ("$SYS/brokers", 1),
         ("/".join("x" * 17), 33),
         ("x" * 256, 256),
         ("é" * 128, 128),
@@ -65,6 +67,18 @@ def test_unsound_topics_are_refused_with_their_column(path: str, column: int) ->
         check_topic_path("dest", path)
     assert caught.value.column == column
     assert isinstance(caught.value, ConfigError)
+
+
+@pytest.mark.parametrize(("pattern", "remedy"), [("$share/g/roads/#", "shared=True"), ("$SYS/#", "status")])
+def test_what_mqtt_means_by_its_first_levels_is_said_in_our_words(pattern: str, remedy: str) -> None:
+    with pytest.raises(TopicError, match=remedy):
+        check_path("pattern", pattern, Use.WRITTEN_PATTERN)
+
+
+@pytest.mark.parametrize("topic", ["roads/+/x", "roads/>"])
+def test_wildcard_of_others_in_a_topic_does_not_invite_to_write_ours(topic: str) -> None:
+    with pytest.raises(TopicError, match="expected a topic without one"):
+        check_topic_path("topic", topic)
 
 
 @pytest.mark.parametrize(

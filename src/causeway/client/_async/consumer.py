@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from causeway.client._async.loops import MessageFeed, MessageLoop
-from causeway.client.aio import LoopEngine
+from causeway.client.aio import NOTED, LoopEngine, Noted
 from causeway.client.arguments import check_limit
 from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
@@ -25,7 +25,7 @@ CLOSE_SECONDS_MAX = 5.0
 class Message(Delivery, gc=False, eq=False):
     """A received message."""
 
-    def ack(self) -> None:
+    def ack(self) -> Noted:
         """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told.
 
         Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before, if it was only
@@ -34,19 +34,22 @@ class Message(Delivery, gc=False, eq=False):
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle(self._lot, self._index)
+        return NOTED
 
-    def ack_all(self) -> None:
+    def ack_all(self) -> Noted:
         """Done with it and with every earlier message of the same consumer. Raises as `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle_through(self._lot, self._index)
+        return NOTED
 
-    def nack(self) -> None:
+    def nack(self) -> Noted:
         """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it. Raises as
         `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.give_back(self._lot, self._index)
+        return NOTED
 
     @property
     def wants_reply(self) -> bool:

@@ -12,7 +12,7 @@ from causeway.client.arguments import check_limit
 from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, Delivery, joined
 from causeway.client.reader import MailReader
-from causeway.client.threaded import ThreadEngine
+from causeway.client.threaded import NOTED, Noted, ThreadEngine
 from causeway.errors import DeadlineExceeded, LocalProtocolError
 from causeway.types import SECOND, ServiceClass
 from causeway.wire.headers import Headers
@@ -24,7 +24,7 @@ CLOSE_SECONDS_MAX = 5.0
 class Message(Delivery, gc=False, eq=False):
     """A received message."""
 
-    def ack(self) -> None:
+    def ack(self) -> Noted:
         """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told.
 
         Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before, if it was only
@@ -33,19 +33,22 @@ class Message(Delivery, gc=False, eq=False):
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle(self._lot, self._index)
+        return NOTED
 
-    def ack_all(self) -> None:
+    def ack_all(self) -> Noted:
         """Done with it and with every earlier message of the same consumer. Raises as `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.settle_through(self._lot, self._index)
+        return NOTED
 
-    def nack(self) -> None:
+    def nack(self) -> Noted:
         """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it. Raises as
         `ack`."""
         consumer = self._consumer()
         if consumer is not None:
             consumer.give_back(self._lot, self._index)
+        return NOTED
 
     @property
     def wants_reply(self) -> bool:

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from types import TracebackType
 
 from msgspec.structs import replace
 
 from causeway.client._sync.consumer import Message
 from causeway.client.arguments import check_no_order, check_priority, check_times, duration_of
+from causeway.client.leaving import origin
 from causeway.client.lots import Lot
 from causeway.client.message import check_size, to_bytes, with_headers
-from causeway.client.threaded import ThreadEngine
+from causeway.client.threaded import NOTED, Noted, ThreadEngine
 from causeway.client.transactions import Parcel
 from causeway.core.messages import Published
 from causeway.errors import ConfigError, LocalProtocolError
@@ -31,6 +34,7 @@ class Transaction:
         self._parcels: list[Parcel] = []
         self._accepted: list[tuple[Lot, int]] = []
         self._over = False
+        self._began = origin()
 
     def send(
         self,
@@ -42,12 +46,13 @@ class Transaction:
         delay: float | None = None,
         headers: Headers | None = None,
         order: None = None,
-    ) -> None:
+    ) -> Noted:
         """A message that leaves when the transaction commits."""
         self._check_open()
         check_no_order(order)
         parcel = _parcel(body, headers, priority, ttl=ttl, delay=delay)
         self._parcels.append(replace(parcel, dest=check_mailbox("dest", dest)))
+        return NOTED
 
     def publish(
         self,
@@ -60,7 +65,7 @@ class Transaction:
         headers: Headers | None = None,
         retain: bool = False,
         order: None = None,
-    ) -> None:
+    ) -> Noted:
         """A message that is published when the transaction commits."""
         self._check_open()
         check_no_order(order)
@@ -70,20 +75,24 @@ class Transaction:
             raise ConfigError("topic", topic, "must be str")
         path = self._naming.path(topic)
         self._parcels.append(replace(parcel, dest=item_of(path), flags=flags, published=Published(path)))
+        return NOTED
 
-    def ack(self, message: Message) -> None:
+    def ack(self, message: Message) -> Noted:
         """Acknowledge a message when the transaction commits; until then it stays in your hands.
 
         Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before.
         """
         self._check_open()
+        if not isinstance(message, Message):
+            raise ConfigError("message", message, "must be a message that this bus has received")
         lot, index = message._lot, message._index
         if message.replayed:
-            return
+            return NOTED
         with self._engine.lock:
             message.check_unsettled()
             lot.reserve(index)
             self._accepted.append((lot, index))
+        return NOTED
 
     def commit(self) -> None:
         """Make it happen; returns when it has.
@@ -102,19 +111,28 @@ class Transaction:
                 engine.check()
                 commitment = engine.session.commit(self._parcels, self._accepted, self._timeout)
             except BaseException:
-                self._unreserve()
+                _unreserve(self._accepted)
                 raise
             engine.wake()
         engine.wait_for(lambda: commitment.done, commitment)
         if commitment.error is not None:
             raise commitment.error
 
-    def rollback(self) -> None:
+    def rollback(self) -> Noted:
         """Forget it: nothing is sent, and the messages are still yours to acknowledge or give back."""
         self._check_open()
         self._over = True
         with self._engine.lock:
-            self._unreserve()
+            _unreserve(self._accepted)
+        return NOTED
+
+    def __del__(self) -> None:
+        if not self._over and (self._parcels or self._accepted):
+            self._engine.defer(partial(_unreserve, self._accepted))
+            file, line = self._began
+            text = f"the transaction, begun at {file}:{line}, was not committed, so nothing of it happened; "
+            text += "use it in a `with`, or call `commit`"
+            warnings.warn_explicit(text, RuntimeWarning, file, line)
 
     def __enter__(self) -> Transaction:
         return self
@@ -129,13 +147,14 @@ class Transaction:
         else:
             self.rollback()
 
-    def _unreserve(self) -> None:
-        for lot, index in self._accepted:
-            lot.conclude(index, committed=False)
-
     def _check_open(self) -> None:
         if self._over:
             raise LocalProtocolError("the transaction is over; begin another one")
+
+
+def _unreserve(accepted: list[tuple[Lot, int]]) -> None:
+    for lot, index in accepted:
+        lot.conclude(index, committed=False)
 
 
 def _parcel(

@@ -382,6 +382,44 @@ async def test_message_cannot_be_acknowledged_twice_in_transactions(broker: Fake
         await second.commit()
 
 
+async def test_transaction_that_is_never_committed_is_told_of(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        message = await bus.consumer("orders").get(5)
+        bus.transaction()  # without anything in it there is nothing to tell
+        transaction = bus.transaction()
+        transaction.send("ledger", b"x")
+        transaction.ack(message)
+        with pytest.warns(RuntimeWarning, match=rf"begun at {__file__}:\d+, was not committed.*use it in a `with`"):
+            del transaction
+        await bus.send("other", b"a turn later the message is free again")
+        async with bus.transaction() as tx:
+            tx.ack(message)
+    assert (broker.stored("orders"), broker.stored("ledger")) == ([], [])
+
+
+async def test_calls_that_only_note_something_may_be_awaited(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        await bus.send("orders", b"17")
+        orders = bus.consumer("orders")
+        await (await orders.get(5)).nack()
+        message = await orders.get(5)
+        async with bus.transaction() as tx:
+            await tx.send("ledger", b"x")
+            await tx.publish("booked/17", b"x")
+            await tx.ack(message)
+        await bus.send("orders", b"18")
+        await (await orders.get(5)).ack()
+        await bus.transaction().rollback()
+    assert (broker.stored("orders"), broker.stored("ledger")) == ([], [b"x"])
+
+
+async def test_transaction_acknowledges_messages_only(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus, bus.transaction() as tx:
+        with pytest.raises(ConfigError, match="message='x': must be a message"):
+            tx.ack("x")  # type: ignore[arg-type]
+
+
 # Requests and looks ---------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("service", ["express", "recoverable"])
 async def test_request_gets_its_reply(broker: FakeBroker, service: str) -> None:
