@@ -47,6 +47,9 @@ class Code(enum.IntEnum):
     NO_ROUTE = 19
     ORDER_LOST = 20
 
+    def __str__(self) -> str:
+        return self.name
+
     @classmethod
     def of(cls, value: int) -> Code:
         """A code read from a message; one of a later release, or nonsense, counts as UNAVAILABLE."""

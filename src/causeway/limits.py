@@ -39,7 +39,7 @@ SPANS_MAX: Final = 4096
 """Ranges of numbers in one settlement; the rows it leads to must fit a frame."""
 
 TRANSACTION_PARTS_MAX: Final = 1024
-"""Sends and settlements of one transaction."""
+"""Parts of one transaction: runs of messages with one destination and equal properties, and mailboxes acknowledged."""
 
 TRANSACTION_HEAD_BYTES_MAX: Final = HEAD_BYTES_MAX - 4 * KIB
 """All parts of a transaction, encoded: what is said about them to other brokers must fit a frame's head."""

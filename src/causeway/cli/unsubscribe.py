@@ -12,7 +12,7 @@ from causeway.cli.options import AppName, AsJson, Data, Url, reach
 from causeway.cli.output import EXIT_OK, notices, print_json
 from causeway.client.arguments import duration_of
 from causeway.client.subscriptions import check_forgettable, durable_mailbox
-from causeway.errors import ConfigError
+from causeway.errors import Code, ConfigError, Refused
 
 
 def unsubscribe(
@@ -47,7 +47,13 @@ def unsubscribe(
             if subscription is None:
                 await bus.forget_topics(ended, timeout=timeout)
             else:
-                await bus.unsubscribe(subscription, shared=shared, timeout=timeout)
+                try:
+                    await bus.unsubscribe(subscription, shared=shared, timeout=timeout)
+                except Refused as error:
+                    if error.code != Code.NO_MAILBOX:
+                        raise
+                    remedy = f"is no durable subscription of {name!r}; say with --name whose it is, or --shared"
+                    raise ConfigError("subscription", subscription, remedy) from error
 
     asyncio.run(run())
     if as_json:

@@ -33,6 +33,8 @@ NOTED: Final = Noted()
 class LoopEngine(Host):
     """Drives a session with the loop's own sockets and timer."""
 
+    block = "an `async with`"
+
     async def start(self) -> None:
         """Begin on the running loop."""
         self._loop = asyncio.get_running_loop()

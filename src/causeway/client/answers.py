@@ -33,7 +33,7 @@ from causeway.core.messages import (
     StoryReply,
 )
 from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
-from causeway.names import is_twin, may_end, twin_name
+from causeway.names import DURABLE_PREFIX, is_twin, may_end, twin_name
 
 SUBSCRIPTION_OVER: Final = frozenset({Code.NO_MAILBOX, Code.OVERFLOWED})
 """With these a broker says that a subscription has ended."""
@@ -92,7 +92,7 @@ class Answers:
 
     def _refuse(self, errand: Errand, head: Moved) -> None:
         gone = head.code == Code.NO_MAILBOX and not (isinstance(errand, MailReader) and not errand.closing)
-        error = None if gone else Refused(Code(head.code), head.detail)
+        error = None if gone else Refused(Code(head.code), _detail(errand, head))
         if isinstance(errand, MailReader):
             self._consumers.refuse(errand, error)
             if errand.partner is not None and not errand.closing:
@@ -189,3 +189,11 @@ class Answers:
             fresh.remove(consumer)
             consumer.error = error
             self._say(ConsumerRefused(consumer))
+
+
+def _detail(errand: Errand, head: Moved) -> str:
+    """What a broker says; of a subscription that has a consumer, also what its application can do."""
+    if head.code != Code.IN_USE or not isinstance(errand, MailReader) or not head.mailbox.startswith(DURABLE_PREFIX):
+        return head.detail
+    name = head.mailbox.rpartition("/")[2]
+    return f"{head.detail}; close the other consumer of the subscription {name!r}, or share it (shared=True)"

@@ -62,13 +62,14 @@ def check_times(ttl: Duration, timeout: Duration | None, delay: Duration = 0) ->
     """Raise a ConfigError unless a message can live and be waited for so long (0: for ever; None: as usual), and be
     held back so long (0: not at all)."""
     if not 0 <= ttl <= TTL_NS_MAX:
-        raise ConfigError("ttl", ttl, f"must lie in 1..{TTL_NS_MAX} ns, or be None for ever")
+        raise ConfigError("ttl", ttl / SECOND, f"must be at most {TTL_NS_MAX // SECOND} seconds, or None for ever")
     if timeout is not None and timeout <= 0:
         raise ConfigError("timeout", timeout, "must be more than 0")
     if not 0 <= delay <= TTL_NS_MAX:
-        raise ConfigError("delay", delay, f"must lie in 1..{TTL_NS_MAX} ns, or be None for none")
+        raise ConfigError("delay", delay / SECOND, f"must be at most {TTL_NS_MAX // SECOND} seconds, or None for none")
     if ttl and delay >= ttl:
-        raise ConfigError("delay", delay, f"nobody would ever get it: must be less than its time to live, {ttl} ns")
+        remedy = f"nobody would ever get it: must be less than its time to live, {ttl / SECOND:g} seconds"
+        raise ConfigError("delay", delay / SECOND, remedy)
 
 
 def check_order(order: object) -> bool:

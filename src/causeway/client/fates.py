@@ -217,8 +217,9 @@ def lateness(batch: SentBatch, now: Instant) -> CausewayError:
         return Refused(Code.EXPIRED, f"no acknowledgement from {target!r} within the message's time to live")
     if stream.refusal is not None:
         return stream.refusal
-    sent = "sent, not answered" if batch.sent else "not sent"
-    return DeadlineExceeded(f"no acknowledgement from {target!r} in time ({sent}); its outcome is unknown")
+    if not batch.sent_at:
+        return DeadlineExceeded(f"no broker was reached in time: the message to {target!r} was not sent")
+    return DeadlineExceeded(f"no acknowledgement from {target!r} in time (sent, not answered); its outcome is unknown")
 
 
 def without(spans: list[Span], first: int, last: int) -> list[Span]:

@@ -84,6 +84,8 @@ class Host:
     """The machine a driver drives: a session whose outcomes wake callers."""
 
     _loop: asyncio.AbstractEventLoop
+    block = "a `with`"
+    """How an application opens and closes it."""
 
     def __init__(
         self, config: SessionConfig, state: Path | None, message: Callable[..., Delivery], ticket: type[Ticket]
@@ -102,7 +104,7 @@ class Host:
         """What is needed for every message, without a detour."""
         self.driver: MachineDriver | None = None
         self.over: CausewayError | None = LocalProtocolError(
-            "the bus is not open; use it in a `with`, or open it first"
+            f"the bus is not open; use it in {self.block}, or open it first"
         )
         """Why nothing can be asked (any more)."""
         self._failed: dict[SentBatch, None] = {}

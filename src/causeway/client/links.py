@@ -214,7 +214,7 @@ class Uplinks:
             if link is None:
                 continue
             if not link.up:
-                self.break_off(turn, link, "no greeting in time")
+                self.break_off(turn, link, "no broker's greeting in time; is it a broker's port?")
             elif turn.now - link.heard_at >= self._config.silence:
                 self.break_off(turn, link, "silent")
             else:

@@ -119,14 +119,15 @@ def to_bytes(body: object) -> bytes:
             raise ConfigError("body", body, f"is not valid text ({error.reason}); send bytes") from None
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body)
-    raise ConfigError("body", body, f"must be bytes or str, not {type(body).__name__}")
+    remedy = f"must be bytes or str, not {type(body).__name__}; send json.dumps(...), or use causeway.kinds.encode"
+    raise ConfigError("body", body, remedy)
 
 
 def check_size(body: bytes) -> None:
     """Refuse what no broker would take."""
     if len(body) > MESSAGE_BYTES_MAX:
-        remedy = f"has {len(body)} bytes; at most {MESSAGE_BYTES_MAX} are allowed, send a reference instead"
-        raise ConfigError("body", body[:16], remedy)
+        remedy = f"has {len(body)} bytes with its headers; at most {MESSAGE_BYTES_MAX} are allowed"
+        raise ConfigError("body", None, f"{remedy}, send a reference instead")
 
 
 class Delivery(msgspec.Struct, gc=False, eq=False):

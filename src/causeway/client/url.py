@@ -15,13 +15,15 @@ FORM: Final = "write causeway://host:port or causeway://host:port,host:port (IPv
 def parse_url(url: str) -> tuple[Address, ...]:
     """Every broker address of a URL, in its order, each once."""
     if not isinstance(url, str):
-        raise ConfigError("url", url, FORM)
+        raise ConfigError("url", url, f"must be str, not {type(url).__name__}; {FORM}")
     scheme, separator, rest = url.partition("://")
     if not separator or scheme.lower() != SCHEME:
         raise ConfigError("url", url, FORM)
     rest = rest.removesuffix("/")
     if not rest:
         raise ConfigError("url", url, f"names no broker; {FORM}")
+    if "://" in rest:
+        raise ConfigError("url", url, f"names the scheme more than once; {FORM}")
     if any(mark in rest for mark in "/?#@"):
         raise ConfigError("url", url, f"has a path, query or user, which mean nothing here; {FORM}")
     return tuple(dict.fromkeys(_address(url, part.strip()) for part in rest.split(",")))

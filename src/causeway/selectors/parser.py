@@ -117,6 +117,8 @@ class Parser:
         if self._now.lexeme is not Lexeme.SYMBOL or symbol not in evaluate.COMPARISONS:
             return None
         self._advance()
+        if symbol == "=" and self._at("="):
+            self._fail("a value; equality is a single =")
         right = self._sum()
         if symbol in evaluate.EQUALITIES:
             return evaluate.comparison(symbol, left.run, right.run)

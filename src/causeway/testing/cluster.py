@@ -136,11 +136,11 @@ class LocalCluster:
     # Trouble ---------------------------------------------------------------------------------------------------
     def kill(self, index: int) -> None:
         """SIGKILL one broker."""
-        _wait(self._cluster.kill(self.brokers[index].name))
+        _wait(self._cluster.kill(self._broker(index).name))
 
     def restart(self, index: int) -> None:
         """Start a killed broker again, on its port and with its data; returns when it has joined."""
-        broker = self.brokers[index]
+        broker = self._broker(index)
         if broker.running:
             raise ConfigError("index", index, "is running; kill it first")
         _wait(self._restart(broker.name))
@@ -151,15 +151,21 @@ class LocalCluster:
 
     def pause(self, index: int) -> None:
         """Freeze one broker (SIGSTOP): it keeps its connections and says nothing."""
-        self._cluster.pause(self.brokers[index].name)
+        self._cluster.pause(self._broker(index).name)
 
     def resume(self, index: int) -> None:
         """Let a frozen broker go on."""
-        self._cluster.resume(self.brokers[index].name)
+        self._cluster.resume(self._broker(index).name)
 
     def status(self, index: int) -> dict[str, Any]:
         """What one broker says about itself."""
-        return _wait(self._cluster.status(self.brokers[index].name))
+        return _wait(self._cluster.status(self._broker(index).name))
+
+    def _broker(self, index: int) -> LocalBroker:
+        count = len(self.brokers)
+        if type(index) is not int or not -count <= index < count:
+            raise ConfigError("index", index, f"must be a place in `brokers`, 0 to {count - 1}; b1 has 0")
+        return self.brokers[index]
 
     async def _start(self) -> None:
         await self._cluster.start()

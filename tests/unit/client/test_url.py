@@ -58,3 +58,10 @@ def test_bad_url_is_refused_with_the_right_form(url: object) -> None:
 def test_url_survives_a_round_trip() -> None:
     addresses = (("a", 1), ("::1", 2))
     assert parse_url(format_url(addresses)) == addresses
+
+
+def test_url_with_two_schemes_or_of_another_type_is_refused_in_words() -> None:
+    with pytest.raises(ConfigError, match="names the scheme more than once"):
+        parse_url("causeway://a:1,causeway://b:2")
+    with pytest.raises(ConfigError, match="must be str, not list"):
+        parse_url(["causeway://a:1"])  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ ERRORS = [
     ("()", 2, "found ')', expected a value"),
     ("a b", 3, "found 'b', expected an operator or the end"),
     ("a = 1 = TRUE", 7, "found '=', expected an operator or the end"),
-    ("a == 1", 4, "found '=', expected a value"),
+    ("a == 1", 4, "found '=', expected a value; equality is a single ="),
     ("a = 1 AND", 10, "found the end, expected a value"),
     ("a = 1 AND OR b", 11, "found 'OR', expected a value"),
     ("AND a", 1, "found 'AND', expected a value"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,6 +108,17 @@ def test_kept_directory_is_resumed(tmp_path: Path) -> None:
         url, cluster_id = cluster.url, cluster.status(0)["cluster"]
     with LocalCluster(brokers=1, durability="disk", data=tmp_path) as cluster:
         assert (cluster.url, cluster.status(0)["cluster"]) == (url, cluster_id)
+
+
+@pytest.mark.parametrize("index", [7, -4, "b1", True])
+def test_broker_that_is_not_there_is_refused(index: Any) -> None:
+    cluster = LocalCluster(brokers=3)
+    try:
+        for call in (cluster.kill, cluster.restart, cluster.pause, cluster.resume, cluster.status):
+            with pytest.raises(ConfigError, match="0 to 2; b1 has 0"):
+                call(index)
+    finally:
+        cluster.stop()
 
 
 def _command_line(cluster: LocalCluster, index: int) -> list[str]:

@@ -27,6 +27,11 @@ class BusBase:
         """The application and this incarnation of it: the beginning of every message id it sends."""
         return f"{self.name}:{self._engine.session.incarnation:x}"
 
+    def __repr__(self) -> str:
+        home = self._engine.session.home
+        where = "not open" if self._engine.over else f"at broker {home.name!r}" if home else "at no broker now"
+        return f"<Bus of {self.name!r}, {where}>"
+
     @property
     def connected(self) -> bool:
         """Whether a broker takes sends at this moment."""

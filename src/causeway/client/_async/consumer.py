@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from causeway.client._async.loops import MessageFeed, MessageLoop
 from causeway.client.aio import NOTED, LoopEngine, Noted
@@ -91,7 +91,8 @@ async def served(engine: LoopEngine, reader: MailReader, timeout: float | None) 
     """Until a broker serves this reader. Raises DeadlineExceeded, or Refused when none will."""
     if not await engine.until(lambda: reader.begun or reader.error is not None, timeout):
         why = reader.trouble or engine.session.trouble
-        raise DeadlineExceeded(f"no broker serves {reader.mailbox!r} within {timeout:g} s ({why})")
+        what = repr(reader.mailbox) if reader.interest is None else f"the subscription to {reader.interest.pattern!r}"
+        raise DeadlineExceeded(f"no broker serves {what} within {timeout:g} s ({why})")
     if reader.error is not None:
         raise reader.error
     engine.check()
@@ -221,6 +222,9 @@ class MailboxConsumer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    def __iter__(self) -> NoReturn:  # async only
+        raise TypeError("messages of an async bus are awaited: write `async for`, or use causeway.sync")
 
     def __aiter__(self) -> AsyncIterator[Message]:
         return MessageLoop(MessageFeed(self, owns=False))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from causeway.client.leaving import left_willingly, looping_frame
 from causeway.limits import CREDIT_MAX
@@ -33,6 +33,9 @@ class MessageFeed:
 
     def __aiter__(self) -> AsyncIterator[Message]:
         return MessageLoop(self)
+
+    def __iter__(self) -> NoReturn:  # async only
+        raise TypeError("messages of an async bus are awaited: write `async for`, or use causeway.sync")
 
     async def __anext__(self) -> Message:
         last = self._last

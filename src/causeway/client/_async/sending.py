@@ -195,7 +195,7 @@ class BusSending(BusBase):
 
     async def _submitted(self, submit: Callable[[], Receipt], timeout: float | None, *, wait: bool) -> Receipt:
         """Submit as soon as there is room, and wait for the acknowledgement if somebody wants it."""
-        check_wait(timeout)
+        wait_of(timeout)
         while True:
             try:
                 receipt = submit()

@@ -90,7 +90,8 @@ def served(engine: ThreadEngine, reader: MailReader, timeout: float | None) -> N
     """Until a broker serves this reader. Raises DeadlineExceeded, or Refused when none will."""
     if not engine.until(lambda: reader.begun or reader.error is not None, timeout):
         why = reader.trouble or engine.session.trouble
-        raise DeadlineExceeded(f"no broker serves {reader.mailbox!r} within {timeout:g} s ({why})")
+        what = repr(reader.mailbox) if reader.interest is None else f"the subscription to {reader.interest.pattern!r}"
+        raise DeadlineExceeded(f"no broker serves {what} within {timeout:g} s ({why})")
     if reader.error is not None:
         raise reader.error
     engine.check()

@@ -12,8 +12,11 @@ import pytest
 import causeway
 import causeway.sync
 from causeway.client._async.bus import Bus
-from causeway.errors import ConfigError, DeadlineExceeded
+from causeway.core.messages import Moved
+from causeway.errors import Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused, SelectorError
+from causeway.limits import MESSAGE_BYTES_MAX
 from tests.unit.client.fake_broker import FakeBroker
+from tests.unit.client.stage import Stage
 
 CALLS: dict[str, Callable[[Bus, Any], Any]] = {
     "transaction": lambda bus, timeout: bus.transaction(timeout=timeout),
@@ -122,3 +125,90 @@ async def test_wrong_headers_are_refused_by_every_call(broker: FakeBroker, heade
             with pytest.raises(ConfigError, match="headers"):
                 await _done(call())
     assert broker.stored("orders") == []
+
+
+# What is said to somebody who begins -----------------------------------------------------------------------------
+NOWHERE = "causeway://127.0.0.1:1"
+
+
+async def test_plain_loop_over_an_async_bus_says_how_to_loop(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        for what in (bus.receive(), bus.consumer()):
+            with pytest.raises(TypeError, match="async for"):
+                for _ in what:
+                    pass
+            await what.aclose()
+
+
+def test_bus_that_is_not_open_names_its_own_kind_of_block() -> None:
+    with pytest.raises(LocalProtocolError, match="use it in an `async with`"):
+        causeway.connect(NOWHERE, name="shop").send_nowait("a", b"")
+    with pytest.raises(LocalProtocolError, match="use it in a `with`"):
+        causeway.sync.connect(NOWHERE, name="shop").send_nowait("a", b"")
+
+
+async def test_bus_shows_its_name_and_its_broker(broker: FakeBroker) -> None:
+    bus = causeway.connect(broker.url, name="shop")
+    assert repr(bus) == "<Bus of 'shop', not open>"
+    async with bus:
+        assert repr(bus) == "<Bus of 'shop', at broker 'fake'>"
+
+
+def test_names_of_the_package_are_listed_before_they_are_used() -> None:
+    assert {"connect", "Bus", "Message"} <= set(dir(causeway))
+
+
+def test_code_is_printed_as_the_documents_write_it() -> None:
+    assert str(Code.ABORTED) == "ABORTED"
+    assert int(Code.ABORTED) == 9
+
+
+async def test_body_that_cannot_be_sent_names_the_remedy(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(ConfigError, match=r"not dict; send json.dumps.*kinds.encode"):
+            await bus.send("a", {"b": 1})  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match=r"^body: has \d+ bytes with its headers"):
+            await bus.send("a", b"x" * MESSAGE_BYTES_MAX, headers={"a": 1})
+
+
+@pytest.mark.parametrize("timeout", [0, -1])
+async def test_time_limit_of_a_send_is_refused_in_one_way(broker: FakeBroker, timeout: float) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(ConfigError, match="must be more than 0"):
+            await bus.send("a", b"x", timeout=timeout)
+
+
+async def test_times_are_said_in_seconds(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(ConfigError, match=r"^delay=5.0: .*time to live, 2 seconds"):
+            await bus.send("a", b"x", delay=5, ttl=2)
+
+
+async def test_selector_with_two_equals_signs_is_told_that_one_is_enough(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        with pytest.raises(SelectorError, match="equality is a single ="):
+            bus.consumer("a", selector="region == 'EU'")
+
+
+async def test_subscription_that_no_broker_serves_is_named_by_its_pattern(broker: FakeBroker) -> None:
+    async with causeway.connect(broker.url, name="shop") as bus:
+        broker.deaf = True
+        async with bus.subscription("roads/#") as board:
+            with pytest.raises(DeadlineExceeded, match="the subscription to 'roads/#'"):
+                await board.ready(0.05)
+            broker.deaf = False
+
+
+def test_message_that_never_left_was_not_sent(stage: Stage) -> None:
+    ticket = stage.session.send("orders", b"x", timeout=1_000_000)
+    stage.turn()
+    stage.sleep(2_000_000)
+    assert str(ticket.error) == "no broker was reached in time: the message to 'orders' was not sent"
+
+
+async def test_second_reader_of_a_subscription_is_told_what_to_do(broker: FakeBroker) -> None:
+    broker.attach_refusal = Moved("", None, int(Code.IN_USE), "another one consumes alone")
+    async with causeway.connect(broker.url, name="shop") as bus:
+        board = bus.subscription("roads/#", name="board", durable=True)
+        with pytest.raises(Refused, match=r"alone; close the other consumer of the subscription 'board', or share it"):
+            await board.ready(5)
