@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def causeway_cluster() -> Iterator[LocalCluster]:
-    """Three brokers in memory, started once for the whole run: `causeway.connect(causeway_cluster.url, name=...)`."""
+    """Three brokers in memory, started once for the whole run: `causeway.connect(causeway_cluster.url, name=...)`.
+
+    A broker that a test kills stays dead for the tests that follow, until `causeway_cluster.restart_all()`."""
     from causeway.testing.cluster import LocalCluster
 
     with LocalCluster(brokers=3) as cluster:
