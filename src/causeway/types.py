@@ -86,8 +86,17 @@ def home_of(key: Key, shards: int) -> Key:
     return key_of(shard_name(int.from_bytes(key[:2], "big") * shards >> 16, shards))
 
 
+def hash_of(name: str) -> int:
+    """A number for a name, every bit as likely as not: what is shared out by it is shared out evenly."""
+    return int.from_bytes(_digest(name), "big")
+
+
+def _digest(name: str) -> bytes:
+    return hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest()
+
+
 def _hashed(name: str) -> Key:
-    digest = hashlib.blake2b(name.encode(), digest_size=KEY_BYTES).digest()
+    digest = _digest(name)
     return Key(digest[:-1] + bytes([(digest[-1] & 0xFE) | name.startswith(_OWN)]))
 
 

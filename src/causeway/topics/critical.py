@@ -10,7 +10,7 @@ from typing import Final
 
 from causeway.topics.limits import CRITICAL_PAIRS
 from causeway.topics.paths import MANY, ONE, PATTERN_BYTES_MAX, PATTERN_LEVELS_MAX, SEPARATOR, TEMPORARY, is_wild
-from causeway.types import CRITICAL_ITEM_PREFIX, key_of
+from causeway.types import CRITICAL_ITEM_PREFIX, hash_of
 
 CRITICAL: Final = "critical"
 
@@ -31,7 +31,7 @@ def is_critical(path: str) -> bool:
 def critical_item(path: str, way: int = 0) -> str:
     """The item of a critical topic on one way: that of its second level, if it has one."""
     levels = path.split(SEPARATOR, 2)
-    return WAYS[way][int.from_bytes(key_of(levels[min(1, len(levels) - 1)]), "big") % CRITICAL_PAIRS]
+    return WAYS[way][hash_of(levels[min(1, len(levels) - 1)]) % CRITICAL_PAIRS]
 
 
 def other_way(item: str) -> str | None:

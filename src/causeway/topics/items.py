@@ -8,7 +8,7 @@ from causeway.names import RESERVED_PREFIX
 from causeway.topics.critical import WAYS, critical_item, critical_items, critical_part, is_critical
 from causeway.topics.limits import TOPIC_ITEMS
 from causeway.topics.paths import SEPARATOR, is_wild
-from causeway.types import key_of
+from causeway.types import hash_of
 
 ITEM_PREFIX: Final = f"{RESERVED_PREFIX}topics/"
 ITEM_COUNT: Final = TOPIC_ITEMS
@@ -24,7 +24,7 @@ def item_of(path: str) -> str:
     that of its first way."""
     if is_critical(path):
         return critical_item(path)
-    return ALL_ITEMS[int.from_bytes(key_of(path.split(SEPARATOR, 1)[0]), "big") % ITEM_COUNT]
+    return ALL_ITEMS[hash_of(path.split(SEPARATOR, 1)[0]) % ITEM_COUNT]
 
 
 def items_of(pattern: str) -> tuple[str, ...]:
