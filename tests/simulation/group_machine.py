@@ -122,6 +122,7 @@ class GroupMachine:
             self._drain(turn)
         self._fire(turn)
         self._drain(turn)
+        self.groups.flush(turn)
         return turn.effects
 
     def next_deadline(self) -> int | None:

@@ -321,6 +321,7 @@ class Node:
         if self._leaving and self._overlay.active:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
+        self._groups.flush(turn)
         if self._departing and self._groups.empty and not (self._agents.lingering or self._causal.lingering):
             self.left = True
 

@@ -10,6 +10,7 @@ from causeway.config import BrokerConfig
 from causeway.core.effects import Effects
 from causeway.core.events import Clogged, Drained, DriverEvent, LeaveRequested, Loaded, Opened, Received
 from causeway.core.messages import (
+    PROTOCOL_VERSION,
     Accepted,
     Attach,
     Attached,
@@ -44,7 +45,7 @@ def make(**settings: object) -> Node:
 
 
 def greet(conn: int) -> list[DriverEvent]:
-    return [Opened(conn), Received(conn, Hello(1, "app", 7), b"")]
+    return [Opened(conn), Received(conn, Hello(PROTOCOL_VERSION, "app", 7), b"")]
 
 
 def heads(effects: Effects, kind: type) -> list[object]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
-from causeway.core.events import PageLoaded
+from causeway.core.events import PageLoaded, PeerMessage
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
 from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_interval
@@ -261,12 +261,20 @@ class Groups:
             self._settle(turn)
 
     def on_persisted(self, turn: Turn, token: int) -> None:
-        """One of our writes is durable."""
-        own = self._r.taken(turn, token)
-        if own is not None:
-            self._replication.on_persisted(turn, *own)
-            if self._r.touched:
-                self._settle(turn)
+        """The writes of one of our turns are durable."""
+        written = self._r.out.written(token)
+        if written is None:
+            return
+        for key, (end, lineage) in written.own.items():
+            self._replication.on_persisted(turn, key, end, lineage)
+        for answer in written.answers:
+            turn.tell(PeerMessage(self._r.me, answer, b""))
+        if self._r.touched:
+            self._settle(turn)
+
+    def flush(self, turn: Turn) -> None:
+        """The end of a turn: all that it wrote is one Persist, all that it has for a copy one frame."""
+        self._r.out.flush(turn, self._r.new_token())
 
     def on_loaded(self, turn: Turn, token: int, page: Page) -> None:
         """One of our loads is there."""

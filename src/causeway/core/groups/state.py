@@ -78,6 +78,10 @@ class Tenure:
     blocked: bool = False
     """Too few members can be reached to go on: nothing more is accepted."""
     pending: deque[Operation] = field(default_factory=deque)
+    tokens: dict[BrokerId, int] = field(default_factory=dict)
+    """The other members of the epoch, and what each was admitted with."""
+    retrying: bool = False
+    """A timer runs, after which what went unanswered is sent again."""
     local: int = 0
     """Our own storage has everything below this."""
     confirmed: dict[BrokerId, int] = field(default_factory=dict)

@@ -161,6 +161,7 @@ class Bench:
             else:
                 self.events.append(event)
                 self._root_event(turn, event)
+        self.groups.flush(turn)
         for persist in turn.effects.persists:
             self._write(persist)
         for load in turn.effects.loads:
@@ -172,7 +173,7 @@ class Bench:
 
     def replicate(self, owner: Peer, seq: int, *writes: Write, epoch: int = 7, token: int = 0) -> None:
         """An operation of an owner reaches us."""
-        self.feed(owner, Replicate(KEY, epoch, token or self.me.store, seq, 1), encoded(writes))
+        self.feed(owner, Replicate(((KEY, epoch, token or self.me.store, seq, 1),)), encoded([writes]))
 
     def append(self, *writes: Write) -> int:
         ticket = self.turn(lambda turn: self.groups.append(turn, KEY, writes, 1))

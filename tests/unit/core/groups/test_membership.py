@@ -136,7 +136,7 @@ def test_write_of_an_earlier_ownership_that_becomes_durable_says_nothing_about_o
     bench.settle()
     bench.feed(B, Installed(KEY, 2048, 1))
     ours = bench.append(put(b"y", b"new"))
-    bench.feed(B, Copied(KEY, 2048, 2))
+    bench.feed(B, Copied(((KEY, 2048, 2),)))
     written, bench.writing = bench.writing, late
     bench.durable()
     assert bench.told(Committed) == []

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.events import Committed, OwnershipGained, OwnershipResumed
+from causeway.core.machine import Turn
 from causeway.core.messages import (
     Chosen,
     Copied,
@@ -18,7 +20,7 @@ from causeway.core.messages import (
     Replicate,
 )
 from causeway.limits import GROUP_PENDING_MAX
-from causeway.store.base import LOCAL, Delete, Put
+from causeway.store.base import LOCAL, Delete, Put, Write
 from causeway.types import Key, Peer, key_of
 from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, config, encoded, put
 
@@ -40,16 +42,49 @@ def follower() -> Bench:
 
 
 def copied(bench: Bench, peer: Peer, seq: int, epoch: int = 7) -> None:
-    bench.feed(peer, Copied(KEY, epoch, seq))
+    bench.feed(peer, Copied(((KEY, epoch, seq),)))
+
+
+def replicated(bench: Bench, to: Peer) -> list[tuple[int, int]]:
+    """Epoch and position of every operation that went to a member."""
+    return [(epoch, seq) for head in bench.said(Replicate, to=to) for _, epoch, _, seq, _ in head.operations]
+
+
+def confirmed(bench: Bench) -> list[int]:
+    """Positions whose confirmations wait for the disk."""
+    return [seq for head, _ in bench.waiting(Copied) for _, _, seq in head.positions]
+
+
+def decoded(body: bytes) -> list[list[Write]]:
+    return msgspec.msgpack.decode(body, type=list[list[Write]])
 
 
 # Owner: committing -----------------------------------------------------------------------------------------------
 def test_append_goes_to_all_other_members_with_their_tokens() -> None:
     bench = owner()
     bench.append(put(b"b1", b"one"))
-    assert bench.said(Replicate) == [Replicate(KEY, 7, B.store, 1, 1), Replicate(KEY, 7, C.store, 1, 1)]
-    assert bench.body_of(Replicate) == encoded([put(b"b1", b"one")])
+    assert bench.said(Replicate, to=B) == [Replicate(((KEY, 7, B.store, 1, 1),))]
+    assert bench.said(Replicate, to=C) == [Replicate(((KEY, 7, C.store, 1, 1),))]
+    assert decoded(bench.body_of(Replicate)) == [[put(b"b1", b"one")]]
     assert bench.rows() == {b"b1": b"one"}
+
+
+def test_operations_of_one_turn_are_one_write_and_one_frame_for_each_member() -> None:
+    bench = owner()
+
+    def twice(turn: Turn) -> None:
+        for number in (1, 2):
+            bench.groups.append(turn, KEY, [put(b"b%d" % number, b"x", number)], 1)
+
+    bench.turn(twice)
+    (persist,) = bench.persists
+    assert [w.key for w in persist.writes if isinstance(w, Put) and w.group == KEY] == [b"b1", b"b2"]
+    assert bench.said(Replicate, to=B) == [Replicate(((KEY, 7, B.store, 1, 1), (KEY, 7, B.store, 2, 1)))]
+    assert len(bench.said(Replicate, to=C)) == 1
+    bench.durable()
+    copied(bench, B, 3)
+    copied(bench, C, 3)
+    assert len(bench.told(Committed)) == 2
 
 
 @pytest.mark.parametrize("last", ["a", "b", "c"])
@@ -107,7 +142,7 @@ def test_member_that_has_not_installed_the_epoch_holds_everything_up() -> None:
     copied(bench, C, 2)
     assert not bench.told(Committed), "c never said that it installed the epoch"
     bench.feed(C, Installed(KEY, 7, 1))
-    assert bench.said(Replicate, to=C, seq=1), "it gets what was appended before"
+    assert replicated(bench, C) == [(7, 1)], "it gets what was appended before"
     copied(bench, C, 2)
     assert bench.told(Committed)
 
@@ -127,7 +162,7 @@ def test_unconfirmed_operations_are_sent_again() -> None:
     copied(bench, B, 2)
     bench.forget()
     bench.pass_time(RETRY)
-    assert bench.said(Replicate, to=C, seq=1)
+    assert replicated(bench, C) == [(7, 1)]
     assert not bench.said(Replicate, to=B)
 
 
@@ -217,7 +252,7 @@ def test_continuing_owner_keeps_operations_on_their_way_and_sends_them_to_the_ne
     assert not bench.told(OwnershipGained)
     assert not bench.told(Committed), "b has not confirmed it in this epoch"
     bench.feed(B, Installed(KEY, 8, 1))
-    assert bench.said(Replicate, to=B, epoch=8, seq=1)
+    assert replicated(bench, B) == [(8, 1)]
     copied(bench, B, 2, epoch=8)
     assert bench.told(Committed) == [Committed(KEY, ticket)]
     assert bench.serving()
@@ -246,7 +281,7 @@ def test_confirmation_waits_inside_the_write_of_the_operation() -> None:
     bench.replicate(B, 1, put(b"b1", b"one"))
     assert not bench.said(Copied)
     ((confirmation, writes),) = bench.waiting(Copied)
-    assert confirmation == Copied(KEY, 7, 2)
+    assert confirmation == Copied(((KEY, 7, 2),))
     assert put(b"b1", b"one") in writes
     assert any(isinstance(w, Put) and w.group == LOCAL for w in writes), "its position is written with it"
     bench.durable()
@@ -257,11 +292,11 @@ def test_follower_applies_in_order_and_without_gaps() -> None:
     bench = follower()
     bench.replicate(B, 2, put(b"b2", b"two"))
     assert bench.rows() == {}
-    assert [head.seq for head, _ in bench.waiting(Copied)] == [1]
+    assert confirmed(bench) == [1]
     bench.replicate(B, 1, put(b"b1", b"one"))
     bench.replicate(B, 2, put(b"b2", b"two"))
     assert bench.rows() == {b"b1": b"one", b"b2": b"two"}
-    assert [head.seq for head, _ in bench.waiting(Copied)] == [1, 2, 3]
+    assert confirmed(bench) == [1, 2, 3]
 
 
 def test_repeated_operation_is_not_applied_again_and_confirms_no_more() -> None:
@@ -270,8 +305,22 @@ def test_repeated_operation_is_not_applied_again_and_confirms_no_more() -> None:
     bench.replicate(B, 2, Delete(KEY, b"b1"))
     bench.replicate(B, 1, put(b"b1", b"one"))
     assert bench.rows() == {}
-    assert [head.seq for head, _ in bench.waiting(Copied)] == [2, 3, 3]
+    assert confirmed(bench) == [2, 3, 3]
     assert bench.waiting(Copied)[-1][1] in ([], ()), "it waits behind the writes before it"
+
+
+def test_operations_of_many_groups_in_one_frame_are_judged_one_by_one() -> None:
+    bench = follower()
+    strange = key_of("never heard of")
+    mine = [(KEY, 7, A.store, 1, 1), (KEY, 7, A.store, 2, 1)]
+    bodies = [[put(b"b1", b"one")], [Put(strange, b"b1", 1, b"x")], [put(b"b2", b"two")]]
+    bench.feed(B, Replicate((mine[0], (strange, 7, A.store, 1, 1), mine[1])), encoded(bodies))
+    assert bench.rows() == {b"b1": b"one", b"b2": b"two"}
+    assert bench.rows(strange) == {}
+    assert bench.said(Inquire, to=B, group=strange)
+    assert len(bench.persists) == 1
+    bench.durable()
+    assert bench.said(Copied, to=B) == [Copied(((KEY, 7, 2), (KEY, 7, 3)))]
 
 
 def test_position_survives_a_restart() -> None:
@@ -332,17 +381,19 @@ def test_operation_for_another_token_is_denied() -> None:
     ("body", "span"),
     [
         (b"\xc1", 1),
-        (encoded([Put(key_of("another"), b"b1", 1, b"x")]), 1),
-        (encoded([Put(LOCAL, b"g" + KEY, 1, b"x")]), 1),
-        (encoded([put(b"b1", b"x")]), 0),
-        (encoded([put(b"b1", b"x")]), -1),
+        (encoded([[Put(key_of("another"), b"b1", 1, b"x")]]), 1),
+        (encoded([[Put(LOCAL, b"g" + KEY, 1, b"x")]]), 1),
+        (encoded([[put(b"b1", b"x")]]), 0),
+        (encoded([[put(b"b1", b"x")]]), -1),
+        (encoded([]), 1),
+        (encoded([[put(b"b1", b"x")], [put(b"b2", b"x")]]), 1),
     ],
-    ids=["garbage", "another group", "our own rows", "no span", "negative span"],
+    ids=["garbage", "another group", "our own rows", "no span", "negative span", "too few", "too many"],
 )
 def test_nonsense_of_an_owner_is_neither_applied_nor_confirmed(body: bytes, span: int) -> None:
     bench = follower()
     before = bench.rows(Key(LOCAL))
-    bench.feed(B, Replicate(KEY, 7, A.store, 1, span), body)
+    bench.feed(B, Replicate(((KEY, 7, A.store, 1, span),)), body)
     assert bench.rows() == {}
     assert bench.rows(Key(LOCAL)) == before
-    assert all(head.seq == 1 for head, _ in bench.waiting(Copied))
+    assert not confirmed(bench)
