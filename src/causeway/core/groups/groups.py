@@ -22,7 +22,7 @@ from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Tenure, described, is_quorum, member_of, shortage, voters
 from causeway.core.groups.witnesses import Witnesses
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     Accept,
     Adopted,
@@ -86,13 +86,11 @@ class Groups:
     def position(self, group: Key) -> int:
         return self._r.groups[group].position[1]
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
-        """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
-        ticket = self._replication.append(turn, self._r.groups[group], writes, span)
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
+        self._replication.append(turn, self._r.groups[group], writes, span, then)
         if self._loading.repairing(group):
             self._loading.supersede(turn, group, writes)
             self._settle(turn)
-        return ticket
 
     def blocked(self, group: Key) -> str | None:
         """Why nobody can acknowledge for the group now, as far as can be seen from here; None if somebody may."""

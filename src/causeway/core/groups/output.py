@@ -21,7 +21,7 @@ from causeway.trace import TraceRecord
 from causeway.types import BrokerId, Key
 
 
-class Written(NamedTuple):
+class TurnWritten(NamedTuple):
     """What follows in the core when a turn's writes are durable."""
 
     own: dict[Key, tuple[int, int]]
@@ -30,7 +30,7 @@ class Written(NamedTuple):
     """To ourselves."""
 
 
-class Outgoing:
+class GroupOutput:
     """The turn's writes and frames; one for all groups of a broker."""
 
     def __init__(self, links: Links) -> None:
@@ -39,16 +39,15 @@ class Outgoing:
         self.traces: list[TraceRecord] = []
         """Recorded when the writes are durable."""
         self.own: dict[Key, tuple[int, int]] = {}
-        """See Written."""
+        """See TurnWritten."""
         self.answers: list[Message] = []
         """To ourselves, when the writes are durable."""
         self._then: list[Send] = []
         self._copied: dict[BrokerId, list[tuple[Key, int, int]]] = {}
-        self._operations: dict[BrokerId, list[Appended]] = {}
-        self._bodies: dict[BrokerId, list[bytes]] = {}
+        self._operations: dict[BrokerId, tuple[list[Appended], list[bytes]]] = {}
         self._waits = False
         """Something waits for the disk, if only for what was written before."""
-        self._durable: dict[int, Written] = {}
+        self._durable: dict[int, TurnWritten] = {}
 
     # Gathering -------------------------------------------------------------------------------------------------
     def answer(self, to: BrokerId, reply: Message) -> None:
@@ -58,21 +57,20 @@ class Outgoing:
         if conn is not None:
             self._then.append(Send(conn, reply))
 
-    def confirm(self, to: BrokerId, key: Key, epoch: int, seq: int) -> None:
-        """As `answer`: a group's operations are on our storage as far as `seq`."""
+    def copied(self, to: BrokerId) -> list[tuple[Key, int, int]]:
+        """Where to add how far the groups of an owner are on our storage (`Copied`); goes as `answer` does."""
         positions = self._copied.get(to)
         if positions is None:
             positions = self._copied[to] = []
-        positions.append((key, epoch, seq))
+        return positions
 
     def replicate(self, to: BrokerId, operation: Appended, body: bytes) -> None:
         """An operation to a copy; `body` is what it writes."""
-        operations = self._operations.get(to)
-        if operations is None:
-            operations = self._operations[to] = []
-            self._bodies[to] = []
-        operations.append(operation)
-        self._bodies[to].append(body)
+        frame = self._operations.get(to)
+        if frame is None:
+            frame = self._operations[to] = ([], [])
+        frame[0].append(operation)
+        frame[1].append(body)
 
     # Leaving ---------------------------------------------------------------------------------------------------
     def flush(self, turn: Turn, token: int) -> None:
@@ -84,7 +82,7 @@ class Outgoing:
         if not self.writes and not self._waits:
             return
         if self.own or self.answers:
-            self._durable[token] = Written(self.own, self.answers)
+            self._durable[token] = TurnWritten(self.own, self.answers)
             self.own, self.answers = {}, []
         else:
             token = 0
@@ -92,7 +90,7 @@ class Outgoing:
         self.writes, self._then, self.traces = [], [], []
         self._waits = False
 
-    def written(self, token: int) -> Written | None:
+    def written(self, token: int) -> TurnWritten | None:
         """What follows now that a Persist is durable; once."""
         return self._durable.pop(token, None)
 
@@ -104,16 +102,15 @@ class Outgoing:
         self._copied = {}
 
     def _flush_operations(self, turn: Turn) -> None:
-        for to, operations in self._operations.items():
+        for to, (operations, bodies) in self._operations.items():
             start = size = 0
-            bodies = self._bodies[to]
             for number, body in enumerate(bodies):
                 size += len(body)
                 if number > start and (size > REPLICATED_BYTES_MAX or number - start == OPERATIONS_PER_FRAME_MAX):
                     self._send(turn, to, operations[start:number], bodies[start:number])
                     start, size = number, len(body)
             self._send(turn, to, operations[start:], bodies[start:])
-        self._operations, self._bodies = {}, {}
+        self._operations = {}
 
     def _send(self, turn: Turn, to: BrokerId, operations: list[Appended], bodies: list[bytes]) -> None:
         # A list in msgpack of what was encoded before, operation by operation.

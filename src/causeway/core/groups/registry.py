@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import PeerMessage
-from causeway.core.groups.outgoing import Outgoing
+from causeway.core.groups.output import GroupOutput
 from causeway.core.groups.state import Group, Position, forget_rows, meta_row, position_row, voters
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
@@ -69,7 +69,7 @@ class Registry:
         self._pinned: dict[BrokerId, None] = {}
         self.copied: TraceCopies | None = None
         """Whoever knows what rows mean says what the trace should have of those that are on our storage."""
-        self.out = Outgoing(links)
+        self.out = GroupOutput(links)
         """What this turn writes, and what goes to other members at its end."""
         self._token = 0
 
@@ -236,7 +236,7 @@ class Registry:
     def persist_own(self, turn: Turn, group: Group, writes: Sequence[Write], end: int) -> None:
         """Write what makes a group we own durable up to `end`; Replication hears when it is."""
         assert group.tenure is not None
-        self.write(turn, writes, group.config)
+        self.write(turn, writes, group.meta.config)
         self.out.own[group.key] = (end, group.tenure.lineage)
 
     def write(self, turn: Turn, writes: Sequence[Write], config: Config | None) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from causeway.core.events import Committed, OwnershipGained, OwnershipResumed
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import END, Group, Operation, Tenure, Transfer, position_row
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     Chosen,
     Chunk,
@@ -32,7 +32,7 @@ from causeway.limits import CHUNK_SINCE_BYTES_MAX, GROUP_PENDING_MAX, RESENT_AT_
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
 
-_encode = msgspec.msgpack.encode
+_encode = msgspec.msgpack.Encoder().encode
 _operations_decoder: msgspec.msgpack.Decoder[list[list[Write]]] = msgspec.msgpack.Decoder(list[list[Write]])
 _rows_decoder: msgspec.msgpack.Decoder[list[Row]] = msgspec.msgpack.Decoder(list[Row])
 
@@ -42,7 +42,6 @@ class Replication:
 
     def __init__(self, registry: Registry) -> None:
         self._r = registry
-        self._ticket = 0
         self._lineage = 0
         self.loads_wanted: list[tuple[Key, BrokerId | None]] = []
         """Loads to start: (group, member to transfer to, or None for our own take-over)."""
@@ -101,17 +100,17 @@ class Replication:
         turn.tell(OwnershipGained(group.key, group.config, rows, next_key))
         self._r.touch(group.key)
 
-    def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int) -> int:
-        """Replicate one operation."""
+    def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int, then: Then | None) -> None:
+        """Replicate one operation (see ports.Groups)."""
         tenure = group.tenure
         assert tenure is not None and span > 0
-        self._ticket += 1
         seq = group.position[1]
+        end = seq + span
         body = _encode(writes) if tenure.tokens else b""
-        operation = Operation(seq, seq + span, self._ticket, body)
-        group.position = (group.meta.config.epoch, operation.end)
+        operation = Operation(seq, end, body, then)
+        group.position = (group.meta.config.epoch, end)
         tenure.pending.append(operation)
-        self._r.persist_own(turn, group, writes, operation.end)
+        self._r.persist_own(turn, group, writes, end)
         self._r.out.writes.append(position_row(group.key, group.position))
         if tenure.transfers:
             self._keep_for_transfers(group.key, tenure, writes, len(body))
@@ -119,7 +118,6 @@ class Replication:
             self._replicate(turn, group, broker, operation)
         if not tenure.retrying:
             self._retry_later(turn, group, tenure)
-        return self._ticket
 
     def _keep_for_transfers(self, key: Key, tenure: Tenure, writes: Sequence[Write], size: int) -> None:
         """Pages that are being read are brought up to date with what is written meanwhile."""
@@ -213,7 +211,9 @@ class Replication:
             tenure.committed = safe
         pending = tenure.pending
         while pending and pending[0].end <= tenure.committed:
-            turn.tell(Committed(group.key, pending.popleft().ticket))
+            then = pending.popleft().then
+            if then is not None:
+                _tell_committed(turn, then)
         if tenure.frozen and not pending:
             self._r.touch(group.key)
 
@@ -297,7 +297,8 @@ class Replication:
             return
         if len(listed) != len(head.operations):
             return
-        r, out = self._r, self._r.out
+        r, broker = self._r, peer.id
+        everything, copied = r.out.writes, r.out.copied(broker)
         for (key, epoch, token, seq, span), writes in zip(head.operations, listed, strict=True):
             group = self._follower(turn, peer, key, epoch, token)
             if group is None:
@@ -307,9 +308,9 @@ class Replication:
                     continue
                 group.position = (epoch, seq + span)
                 r.write(turn, writes, group.meta.config)
-                out.writes.append(position_row(key, group.position))
+                everything.append(position_row(key, group.position))
             # Persists are kept in order: this confirms nothing that is not durable, also when it repeats itself.
-            out.confirm(peer.id, key, epoch, group.position[1])
+            copied.append((key, epoch, group.position[1]))
 
     def on_chunk(self, turn: Turn, peer: Peer, head: Chunk, body: bytes) -> None:
         group = self._follower(turn, peer, head.group, head.epoch, head.token)
@@ -337,16 +338,24 @@ class Replication:
             r.send(turn, peer.id, Inquire(key, 0))
             return None
         meta = group.meta
-        if meta.config.epoch > epoch:
-            r.send(turn, peer.id, Outdated(key, meta.config))
-            return None
-        if meta.config.epoch < epoch:
-            r.send(turn, peer.id, Inquire(key, meta.config.epoch))
-            return None
-        if meta.token != token:
+        config = meta.config
+        if config.epoch == epoch and meta.token == token and not meta.promised[0]:
+            return group if config.owner == peer.id else None
+        if config.epoch > epoch:
+            r.send(turn, peer.id, Outdated(key, config))
+        elif config.epoch < epoch:
+            r.send(turn, peer.id, Inquire(key, config.epoch))
+        elif meta.token != token:
             r.send(turn, peer.id, NotMember(key, epoch, r.token_for(key)))
-            return None
-        if meta.promised[0]:
+        else:
             r.send(turn, peer.id, Outbid(key, epoch + 1, meta.promised))
-            return None
-        return group if meta.config.owner == peer.id else None
+        return None
+
+
+def _tell_committed(turn: Turn, then: Then) -> None:
+    """Have `then` run in this turn, behind everything told before; many in a row are one event."""
+    inbox = turn.inbox
+    if inbox and type(last := inbox[-1]) is Committed:
+        last.thens.append(then)
+    else:
+        inbox.append(Committed([then]))

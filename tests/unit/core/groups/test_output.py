@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from causeway.core.effects import Persist
-from causeway.core.groups.outgoing import Outgoing
+from causeway.core.groups.output import GroupOutput
 from causeway.core.machine import Turn
 from causeway.core.messages import Copied, Installed, Replicate
 from causeway.limits import HEAD_BYTES_MAX, OPERATIONS_PER_FRAME_MAX, REPLICATED_BYTES_MAX
@@ -17,9 +17,9 @@ from tests.unit.core.groups.bench import KEY, A, B, C, FakeLinks
 OTHER = key_of("bills")
 
 
-def outgoing() -> tuple[Outgoing, FakeLinks, Turn]:
+def output() -> tuple[GroupOutput, FakeLinks, Turn]:
     links = FakeLinks(A)
-    return Outgoing(links), links, Turn(1)  # type: ignore[arg-type]
+    return GroupOutput(links), links, Turn(1)  # type: ignore[arg-type]
 
 
 def row(group: Key, number: int) -> Put:
@@ -36,11 +36,11 @@ def one(turn: Turn) -> Persist:
 
 
 def test_writes_of_all_groups_are_one_persist_in_the_order_they_were_made() -> None:
-    out, _, turn = outgoing()
+    out, _, turn = output()
     out.writes += [row(KEY, 1)]
     out.own[KEY] = (2, 1)
     out.writes += [row(OTHER, 1)]
-    out.confirm(B.id, OTHER, 7, 2)
+    out.copied(B.id).append((OTHER, 7, 2))
     out.writes += [row(KEY, 2)]
     out.own[KEY] = (3, 1)
     out.flush(turn, 9)
@@ -53,10 +53,10 @@ def test_writes_of_all_groups_are_one_persist_in_the_order_they_were_made() -> N
 
 
 def test_confirmations_of_a_turn_to_one_owner_are_one_frame_behind_all_other_answers() -> None:
-    out, links, turn = outgoing()
-    out.confirm(B.id, KEY, 7, 2)
-    out.confirm(C.id, KEY, 7, 5)
-    out.confirm(B.id, OTHER, 3, 9)
+    out, links, turn = output()
+    out.copied(B.id).append((KEY, 7, 2))
+    out.copied(C.id).append((KEY, 7, 5))
+    out.copied(B.id).append((OTHER, 3, 9))
     out.answer(B.id, Installed(OTHER, 3, 8))
     out.flush(turn, 1)
     persist = one(turn)
@@ -69,15 +69,15 @@ def test_confirmations_of_a_turn_to_one_owner_are_one_frame_behind_all_other_ans
 
 
 def test_what_waits_for_earlier_writes_waits_although_nothing_is_written_now() -> None:
-    out, _, turn = outgoing()
-    out.confirm(B.id, KEY, 7, 2)
+    out, _, turn = output()
+    out.copied(B.id).append((KEY, 7, 2))
     out.flush(turn, 1)
     persist = one(turn)
     assert (list(persist.writes), len(persist.then), persist.token) == ([], 1, 0)
 
 
 def test_persist_that_nobody_waits_for_has_no_token_and_a_turn_without_writes_no_persist() -> None:
-    out, _, turn = outgoing()
+    out, _, turn = output()
     out.flush(turn, 1)
     assert not turn.effects.persists
     out.writes += [row(KEY, 1)]
@@ -89,7 +89,7 @@ def test_persist_that_nobody_waits_for_has_no_token_and_a_turn_without_writes_no
 
 
 def test_operations_of_a_turn_for_one_member_are_one_frame_at_once() -> None:
-    out, links, turn = outgoing()
+    out, links, turn = output()
     out.replicate(B.id, (KEY, 7, 1, 1, 1), body(row(KEY, 1)))
     out.replicate(C.id, (KEY, 7, 2, 1, 1), body(row(KEY, 1)))
     out.replicate(B.id, (OTHER, 3, 1, 5, 2), body(row(OTHER, 5), row(OTHER, 6)))
@@ -105,11 +105,11 @@ def test_operations_of_a_turn_for_one_member_are_one_frame_at_once() -> None:
 
 
 def test_frames_stay_below_their_bounds() -> None:
-    out, links, turn = outgoing()
+    out, links, turn = output()
     most = OPERATIONS_PER_FRAME_MAX
     for number in range(2 * most + 1):
         out.replicate(B.id, (KEY, 2**62, 2**64 - 1, 2**62 + number, 2**62), b"\x90")
-        out.confirm(C.id, KEY, 2**62, 2**62 + number)
+        out.copied(C.id).append((KEY, 2**62, 2**62 + number))
     out.flush(turn, 1)
     replicates = [sent.head for sent in links.sent if isinstance(sent.head, Replicate)]
     copied = [send.head for send in one(turn).then if isinstance(send.head, Copied)]
@@ -122,7 +122,7 @@ def test_frames_stay_below_their_bounds() -> None:
 
 
 def test_large_operations_go_in_frames_of_their_own() -> None:
-    out, links, turn = outgoing()
+    out, links, turn = output()
     sizes = [REPLICATED_BYTES_MAX // 2, REPLICATED_BYTES_MAX // 2, 3 * REPLICATED_BYTES_MAX, 99, 99]
     for number, size in enumerate(sizes):
         out.replicate(B.id, (KEY, 7, 1, number, 1), msgspec.msgpack.encode([Put(KEY, b"b", number, bytes(size - 40))]))

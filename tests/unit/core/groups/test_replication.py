@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
-from causeway.core.events import Committed, OwnershipGained, OwnershipResumed
-from causeway.core.machine import Turn
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     Chosen,
     Copied,
@@ -71,10 +71,11 @@ def test_append_goes_to_all_other_members_with_their_tokens() -> None:
 
 def test_operations_of_one_turn_are_one_write_and_one_frame_for_each_member() -> None:
     bench = owner()
+    done: list[int] = []
 
     def twice(turn: Turn) -> None:
         for number in (1, 2):
-            bench.groups.append(turn, KEY, [put(b"b%d" % number, b"x", number)], 1)
+            bench.groups.append(turn, KEY, [put(b"b%d" % number, b"x", number)], 1, lambda turn: done.append(1))
 
     bench.turn(twice)
     (persist,) = bench.persists
@@ -84,30 +85,30 @@ def test_operations_of_one_turn_are_one_write_and_one_frame_for_each_member() ->
     bench.durable()
     copied(bench, B, 3)
     copied(bench, C, 3)
-    assert len(bench.told(Committed)) == 2
+    assert len(done) == 2
 
 
 @pytest.mark.parametrize("last", ["a", "b", "c"])
 @pytest.mark.parametrize("incomplete", [False, True])
 def test_operation_is_committed_only_when_every_member_has_it(last: str, incomplete: bool) -> None:
     bench = owner(incomplete=incomplete)
-    ticket = bench.append(put(b"b1", b"one"))
+    number = bench.append(put(b"b1", b"one"))
     steps = {"a": bench.durable, "b": lambda: copied(bench, B, 2), "c": lambda: copied(bench, C, 2)}
     for name, step in steps.items():
         if name != last:
             step()
-    assert not bench.told(Committed)
+    assert not bench.committed
     steps[last]()
-    assert bench.told(Committed) == [Committed(KEY, ticket)]
+    assert bench.committed == [number]
 
 
 def test_confirmation_of_a_later_operation_commits_the_earlier_ones_in_order() -> None:
     bench = owner()
-    tickets = [bench.append(put(b"b%d" % n, b"x")) for n in range(3)]
+    numbers = [bench.append(put(b"b%d" % n, b"x")) for n in range(3)]
     bench.durable()
     copied(bench, B, 4)
     copied(bench, C, 3)
-    assert [event.ticket for event in bench.told(Committed)] == tickets[:2]
+    assert bench.committed == numbers[:2]
 
 
 def test_repeated_confirmation_commits_nothing_twice() -> None:
@@ -117,7 +118,7 @@ def test_repeated_confirmation_commits_nothing_twice() -> None:
     for _ in range(2):
         copied(bench, B, 2)
         copied(bench, C, 2)
-    assert len(bench.told(Committed)) == 1
+    assert len(bench.committed) == 1
 
 
 def test_confirmations_of_strangers_and_other_epochs_do_not_count() -> None:
@@ -128,7 +129,7 @@ def test_confirmations_of_strangers_and_other_epochs_do_not_count() -> None:
     copied(bench, D, 2)
     copied(bench, C, 2, epoch=6)
     copied(bench, C, 2, epoch=8)
-    assert not bench.told(Committed)
+    assert not bench.committed
 
 
 def test_member_that_has_not_installed_the_epoch_holds_everything_up() -> None:
@@ -140,20 +141,20 @@ def test_member_that_has_not_installed_the_epoch_holds_everything_up() -> None:
     bench.durable()
     copied(bench, B, 2)
     copied(bench, C, 2)
-    assert not bench.told(Committed), "c never said that it installed the epoch"
+    assert not bench.committed, "c never said that it installed the epoch"
     bench.feed(C, Installed(KEY, 7, 1))
     assert replicated(bench, C) == [(7, 1)], "it gets what was appended before"
     copied(bench, C, 2)
-    assert bench.told(Committed)
+    assert bench.committed
 
 
 def test_owner_alone_commits_when_its_own_storage_has_it() -> None:
     bench = Bench(A, ring=(A,))
     bench.own(config(A))
     bench.append(put(b"b1", b"one"))
-    assert not bench.told(Committed)
+    assert not bench.committed
     bench.durable()
-    assert len(bench.told(Committed)) == 1
+    assert len(bench.committed) == 1
 
 
 def test_unconfirmed_operations_are_sent_again() -> None:
@@ -164,6 +165,50 @@ def test_unconfirmed_operations_are_sent_again() -> None:
     bench.pass_time(RETRY)
     assert replicated(bench, C) == [(7, 1)]
     assert not bench.said(Replicate, to=B)
+
+
+def test_what_follows_from_operations_runs_once_in_their_order_and_never_within_an_append() -> None:
+    bench = Bench(A, ring=(A,))
+    bench.own(config(A))
+    ran: list[str] = []
+
+    def then(name: str) -> Then:
+        def run(turn: Turn) -> None:
+            ran.append(name)
+            if name == "a":
+                bench.groups.append(turn, KEY, [put(b"d", b"")], 1, then("d"))
+                assert ran == ["a"]
+
+        return run
+
+    def three(turn: Turn) -> None:
+        for name in "abc":
+            bench.groups.append(turn, KEY, [put(name.encode(), b"")], 1, then(name))
+        assert ran == []
+
+    bench.turn(three)
+    assert ran == []
+    bench.durable()
+    assert ran == ["a", "b", "c", "d"]
+
+
+def test_nothing_follows_from_an_operation_after_the_group_is_lost() -> None:
+    bench = owner()
+    bench.append(put(b"b1", b"one"))
+    late, bench.writing = bench.writing, []
+    bench.feed(B, Chosen(KEY, config(A, B, C, epoch=8, owner=B)))
+    assert bench.told(OwnershipLost)
+    bench.writing = late
+    bench.durable()
+    for epoch in (7, 8):
+        copied(bench, B, 2, epoch)
+        copied(bench, C, 2, epoch)
+    bench.feed(C, Chosen(KEY, config(A, B, C, epoch=9)))
+    bench.settle()
+    for peer in (B, C):
+        bench.feed(peer, Installed(KEY, 9, 2))
+    assert bench.told(OwnershipGained)
+    assert bench.committed == []
 
 
 # Owner: accepting ------------------------------------------------------------------------------------------------
@@ -241,7 +286,7 @@ def test_new_owner_serves_only_when_every_complete_member_has_its_rows() -> None
 
 def test_continuing_owner_keeps_operations_on_their_way_and_sends_them_to_the_new_epoch() -> None:
     bench = owner()
-    ticket = bench.append(put(b"b1", b"one"))
+    number = bench.append(put(b"b1", b"one"))
     bench.durable()
     copied(bench, B, 2)
     bench.down(C)
@@ -250,11 +295,11 @@ def test_continuing_owner_keeps_operations_on_their_way_and_sends_them_to_the_ne
     bench.feed(B, Chosen(KEY, config(A, B, epoch=8)))
     assert bench.told(OwnershipResumed)
     assert not bench.told(OwnershipGained)
-    assert not bench.told(Committed), "b has not confirmed it in this epoch"
+    assert not bench.committed, "b has not confirmed it in this epoch"
     bench.feed(B, Installed(KEY, 8, 1))
     assert replicated(bench, B) == [(8, 1)]
     copied(bench, B, 2, epoch=8)
-    assert bench.told(Committed) == [Committed(KEY, ticket)]
+    assert bench.committed == [number]
     assert bench.serving()
 
 
