@@ -17,6 +17,7 @@ from causeway.core.messages import (
     Outbid,
     Outdated,
     Prepare,
+    Promised,
     Replicate,
 )
 from causeway.limits import GROUP_PENDING_MAX
@@ -386,6 +387,27 @@ def test_follower_applies_nothing_after_it_promised_and_says_outbid() -> None:
     assert bench.rows() == {}
     assert not bench.said(Copied)
     assert bench.said(Outbid, to=B, epoch=8, ballot=(5, C.id))
+
+
+def test_copy_and_promise_of_one_turn_are_durable_together_and_nothing_passes_the_promise() -> None:
+    bench = follower()
+    operations = [Replicate(((KEY, 7, A.store, seq, 1),)) for seq in (1, 2)]
+    bodies = [encoded([[put(b"b%d" % seq, b"x", seq)]]) for seq in (1, 2)]
+
+    def all_at_once(turn: Turn) -> None:
+        bench.groups.on_message(turn, B, operations[0], bodies[0])
+        bench.groups.on_message(turn, C, Prepare(KEY, config(A, B, C, owner=B), (5, C.id)), b"")
+        bench.groups.on_message(turn, B, operations[1], bodies[1])
+
+    bench.turn(all_at_once)
+    (persist,) = bench.persists
+    assert [send.head for send in persist.then] == [
+        Promised(KEY, 8, (5, C.id), 7, 2),
+        Copied(((KEY, 7, 2),)),
+    ]
+    assert bench.rows() == {b"b1": b"x"}
+    assert put(b"b1", b"x") in persist.writes
+    assert bench.said(Outbid, to=B)
 
 
 def test_follower_takes_operations_from_the_owner_of_its_epoch_only() -> None:
