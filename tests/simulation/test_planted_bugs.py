@@ -65,8 +65,8 @@ def only(monkeypatch: pytest.MonkeyPatch, kind: type[Checker]) -> None:
     """Silence all other checkers: the first complaint ends a run, and this one must find the bug by itself."""
     real = Panel.__init__
 
-    def init(self: Panel, clock: Callable[[], Instant]) -> None:
-        real(self, clock)
+    def init(self: Panel, clock: Callable[[], Instant], shards: int) -> None:
+        real(self, clock, shards)
         self.checkers = tuple(checker for checker in self.checkers if isinstance(checker, kind))
 
     monkeypatch.setattr(Panel, "__init__", init)
