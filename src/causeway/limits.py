@@ -266,6 +266,12 @@ SHARD_OPERATION_BYTES_MAX: Final = 1 * MIB
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""
 
+OPERATIONS_PER_FRAME_MAX: Final = 512
+"""Operations of any groups in one frame to a copy, or confirmations in one back: its head must fit a frame."""
+
+REPLICATED_BYTES_MAX: Final = 1 * MIB
+"""What the operations of one such frame write (or one operation, if that is larger): traffic goes on in between."""
+
 GROUPS_LEARNED_MAX: Final = 65_536
 """Configurations of groups a broker is no member of, remembered to send their traffic in one hop."""
 

@@ -94,6 +94,7 @@ class LoneBroker:
             self._perform(self.node.handle([self.events.popleft()], self.now))
 
     def _perform(self, effects: Effects) -> None:
+        assert len(effects.persists) <= 1, "a turn writes once"
         for persist in effects.persists:
             self.store.commit(persist.writes)
             self._send(persist.then)

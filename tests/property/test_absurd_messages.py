@@ -117,7 +117,7 @@ BODIES = (
     st.sampled_from([ONE, b"", join([b"a", b"bb"]), ONE + ONE])
     | st.binary(max_size=24)
     | st.lists(ROWS, max_size=3).map(msgspec.msgpack.encode)
-    | st.lists(PUTS, max_size=3).map(msgspec.msgpack.encode)
+    | st.lists(st.lists(PUTS, max_size=3), max_size=3).map(msgspec.msgpack.encode)
 )
 
 _SEND = SendPart("orders", 1, 1, 0, 4, 0, len(ONE))
@@ -205,8 +205,8 @@ ABOUT_GROUPS: list[Message] = [
     Chosen(ORDERS, held_by(ME, epoch=BORN + 2), 1),
     Chosen(ORDERS, held_by(OTHER, ME, epoch=BORN + 3, incomplete=(ME,)), 5),
     Installed(ORDERS, BORN, 1),
-    Replicate(ORDERS, BORN, ME.store, 1, 1),
-    Copied(ORDERS, BORN, 1),
+    Replicate(((ORDERS, BORN, ME.store, 1, 1),)),
+    Copied(((ORDERS, BORN, 1),)),
     NotMember(ORDERS, BORN, 99),
     Chunk(ORDERS, BORN + 3, ME.store, 5, b"", b"\xff"),
     Chunked(ORDERS, BORN, b"", True),
@@ -403,7 +403,7 @@ def test_rows_of_a_broken_owner_do_not_end_the_broker_that_takes_over_from_it(at
     broker = LoneBroker(window_bytes=window)
     broker.broker_says(Chosen(ORDERS, THEIRS, 1))
     sound = row_of(BATCH_KEY, stored()) if NONSENSE[at].key != BATCH_KEY else row_of(SEEN_KEY, ([], 0, 0, 0, 0))
-    broker.broker_says(Replicate(ORDERS, BORN, ME.store, 1, 1), msgspec.msgpack.encode([sound, NONSENSE[at]]))
+    broker.broker_says(Replicate(((ORDERS, BORN, ME.store, 1, 1),)), msgspec.msgpack.encode([[sound, NONSENSE[at]]]))
     broker.broker_says(Chosen(ORDERS, held_by(ME, epoch=BORN + 1), 1))
     broker.pass_time()
     for head in (
@@ -472,7 +472,7 @@ def test_rows_of_topics_of_a_broken_owner_do_not_end_the_broker_that_takes_over_
     name, row = TOPIC_ROWS[at]
     group = key_of(name)
     broker.broker_says(Chosen(group, held_by(OTHER, ME, name=name), 1))
-    broker.broker_says(Replicate(group, BORN, ME.store, 1, 1), msgspec.msgpack.encode([row]))
+    broker.broker_says(Replicate(((group, BORN, ME.store, 1, 1),)), msgspec.msgpack.encode([[row]]))
     broker.broker_says(Chosen(group, held_by(ME, epoch=BORN + 1, name=name), 1))
     broker.pass_time()
     for head, body in (

@@ -120,7 +120,7 @@ def test_rows_of_a_broken_owner_of_the_map_do_not_end_the_broker_that_takes_over
     key, value = NONSENSE[at]
     row = Put(MAP, key, 1, value if isinstance(value, bytes) else msgspec.msgpack.encode(value))
     broker.broker_says(Chosen(MAP, held_by(OTHER, ME, name=MAP_NAME), 1))
-    broker.broker_says(Replicate(MAP, BORN, ME.store, 1, 1), msgspec.msgpack.encode([row]))
+    broker.broker_says(Replicate(((MAP, BORN, ME.store, 1, 1),)), msgspec.msgpack.encode([[row]]))
     broker.broker_says(Chosen(MAP, held_by(ME, epoch=BORN + 1, name=MAP_NAME), 1))
     broker.pass_time()
     for head in (JoinDomain(1, "main"), AskSeat(2, CLIENT), AskSeat(3, "orders"), StatusRequest(4)):

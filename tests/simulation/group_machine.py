@@ -105,7 +105,6 @@ class GroupMachine:
         self._started = False
         self._timers: Deadlines[str] = Deadlines()
         self._letters: dict[Key, dict[bytes, None]] = {}
-        self._tickets: dict[int, tuple[Key, bytes]] = {}
         self._number = 0
         self._recovered = False
 
@@ -122,6 +121,7 @@ class GroupMachine:
             self._drain(turn)
         self._fire(turn)
         self._drain(turn)
+        self.groups.flush(turn)
         return turn.effects
 
     def next_deadline(self) -> int | None:
@@ -184,11 +184,8 @@ class GroupMachine:
             case RootLearned():
                 groups.learn(ROOT, event.config)
             case Committed():
-                if event.group == ROOT:
-                    groups.directory.on_committed(turn, event.ticket)
-                else:
-                    group, letter = self._tickets.pop(event.ticket)
-                    self.book.commit(group, letter)
+                for then in event.thens:
+                    then(turn)
             case OwnershipGained() if event.group == ROOT:
                 groups.directory.on_ownership_gained(event)
                 self.links.learn_root(event.config)
@@ -244,6 +241,6 @@ class GroupMachine:
         self._number += 1
         letter = f"{self.me.name}/{self.incarnation}/{self._number}".encode()
         seq = self.groups.position(key)
-        ticket = self.groups.append(turn, key, [Put(key, b"b" + seq.to_bytes(8, "big"), seq, letter)], 1)
-        self._tickets[ticket] = (key, letter)
+        row = Put(key, b"b" + seq.to_bytes(8, "big"), seq, letter)
+        self.groups.append(turn, key, [row], 1, lambda turn: self.book.commit(key, letter))
         self._letters[key][letter] = None

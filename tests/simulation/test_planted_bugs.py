@@ -25,7 +25,7 @@ from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.parts import Parts
 from causeway.core.mail.replies import Replies
-from causeway.core.messages import Confirmed, Deliver, Deposit, Replicate, Summary, TxDecide, TxPrepare
+from causeway.core.messages import Confirmed, Deliver, Deposit, Summary, TxDecide, TxPrepare
 from causeway.core.topics.item import HandedBatch, Item
 from causeway.core.topics.items import Items
 from causeway.core.topics.leases import Leases
@@ -65,8 +65,8 @@ def only(monkeypatch: pytest.MonkeyPatch, kind: type[Checker]) -> None:
     """Silence all other checkers: the first complaint ends a run, and this one must find the bug by itself."""
     real = Panel.__init__
 
-    def init(self: Panel, clock: Callable[[], Instant]) -> None:
-        real(self, clock)
+    def init(self: Panel, clock: Callable[[], Instant], shards: int) -> None:
+        real(self, clock, shards)
         self.checkers = tuple(checker for checker in self.checkers if isinstance(checker, kind))
 
     monkeypatch.setattr(Panel, "__init__", init)
@@ -124,9 +124,9 @@ def test_disorder_is_caught_when_the_owner_takes_batches_as_they_come(monkeypatc
 
 
 def test_broken_fence_is_caught_when_a_member_confirms_behind_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def follower(self: Replication, turn: Turn, peer: Any, head: Replicate) -> Group | None:
-        group = self._r.groups.get(head.group)
-        usable = group is not None and group.config.epoch == head.epoch and group.meta.token == head.token
+    def follower(self: Replication, turn: Turn, peer: Any, key: Key, epoch: int, token: int) -> Group | None:
+        group = self._r.groups.get(key)
+        usable = group is not None and group.config.epoch == epoch and group.meta.token == token
         return group if usable and group is not None and group.config.owner == peer.id else None
 
     monkeypatch.setattr(Replication, "_follower", follower)

@@ -15,6 +15,7 @@ DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 PATH = re.compile(r"`((?:src|tests|tools|docs|bench|examples|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
+TEST = re.compile(r"`(tests/[\w./-]*)::(\w+)`")
 MAPPED = ("", "docs", "src", "src/causeway", "src/causeway/core", "src/causeway/drivers", "src/causeway/sim", "tests")
 """Folders whose sub-folders the map in ARCHITECTURE.md names."""
 
@@ -35,6 +36,16 @@ def test_paths_in_documents_exist() -> None:
         for name in PATH.findall(document.read_text()):
             if not any((base / name).exists() for base in (ROOT, SOURCE)):
                 missing.append(f"{shown(document)}: `{name}`")
+    expect_none(missing)
+
+
+def test_tests_in_documents_exist() -> None:
+    missing = []
+    for document in DOCUMENTS:
+        for file, test in TEST.findall(document.read_text()):
+            path = ROOT / file
+            if not path.exists() or f"def {test}(" not in path.read_text():
+                missing.append(f"{shown(document)}: {file}::{test}")
     expect_none(missing)
 
 

@@ -1,13 +1,13 @@
 """Whose each group that we own is: the directory's, a seat's, a landmark's, or a mailbox.
 
-Owns: the decision, for the four things that can happen to a group we own. Must not know: what they do with it.
+Owns: the decision, for the three things that can happen to a group we own. Must not know: what they do with it.
 """
 
 from __future__ import annotations
 
 from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
-from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed
 from causeway.core.groups.groups import Groups
 from causeway.core.groups.registry import ROOT
 from causeway.core.machine import Turn
@@ -31,17 +31,6 @@ class Custody:
         if group in self._causal.groups:
             return self._causal
         return self._agents if group in self._agents.groups else None
-
-    def committed(self, turn: Turn, event: Committed) -> None:
-        """An operation is on all copies."""
-        if event.group == ROOT:
-            self._groups.directory.on_committed(turn, event.ticket)
-        elif (part := self._part_of(event.group)) is not None:
-            part.on_committed(turn, event.group, event.ticket)
-        elif self._shards.is_shard(event.group):
-            self._shards.committed(turn, event)
-        else:
-            self._desk.on_committed(turn, event)
 
     def gained(self, turn: Turn, event: OwnershipGained) -> None:
         """We own a group."""

@@ -1,7 +1,8 @@
 """What the core asks of the world. A driver performs one `Effects` per turn, in the order of its fields.
 
 Persist is submitted first and may finish late; whatever must wait for it sits in its `then`. Nothing else waits
-for the disk. Loads see every Persist submitted before them.
+for the disk. Persists become durable in the order they were submitted, and Loads see every Persist submitted before
+them. A broker's turn writes once: one Persist holds the writes of all its groups. docs/contracts.md has all promises.
 """
 
 from __future__ import annotations

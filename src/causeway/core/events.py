@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from causeway.core.messages import Config, Message
@@ -127,11 +130,11 @@ class MembershipChanged(msgspec.Struct, frozen=True):
     """The leaf set changed: who is responsible for a key may have changed."""
 
 
-class Committed(msgspec.Struct, frozen=True, gc=False):
-    """An operation appended to a group we own is on all its members."""
+class Committed(msgspec.Struct, frozen=True):
+    """Operations appended to groups we own are on all their members: what follows from each, in order."""
 
-    group: Key
-    ticket: int
+    thens: list[Callable[[Any], None]]
+    """Each takes the Turn."""
 
 
 class OwnershipGained(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ performs the effects, and calls again (with no events) when `next_deadline` has 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -17,6 +17,9 @@ from causeway.core.effects import Effects, Send
 from causeway.core.events import DriverEvent, InternalEvent
 from causeway.core.messages import Message
 from causeway.types import Instant
+
+Then = Callable[["Turn"], None]
+"""What follows from something that a later turn learns of."""
 
 
 class Machine(Protocol):

@@ -1,7 +1,7 @@
 """One broker: composes links, overlay, groups and mail, and routes every event to the part that owns it.
 
 The only file that knows all parts. Stimuli: connections, the store, time (see `machine`). The life of a batch:
-Received -> links -> outbox -> courier -> (another broker's courier ->) office -> groups -> Committed -> office.
+Received -> links -> outbox -> courier -> (another broker's courier ->) office -> groups -> office.
 """
 
 from __future__ import annotations
@@ -244,13 +244,14 @@ class Node:
                 report = msgspec.json.encode(self.statistics(event.head.after))
                 turn.send(event.conn, StatusReply(event.head.token, event.head.after), report)
             return
-        if type(event) is not Committed:
-            self._news = True
+        if type(event) is Committed:
+            for then in event.thens:
+                then(turn)
+            return
+        self._news = True
         match event:
             case PeerMessage():
                 self._routes[type(event.head)](turn, event)
-            case Committed():
-                self._custody.committed(turn, event)
             case PeerUp():
                 self._shards.flush(turn)
                 self._overlay.on_peer_up(turn, event.peer)
@@ -321,6 +322,7 @@ class Node:
         if self._leaving and self._overlay.active:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
+        self._groups.flush(turn)
         if self._departing and self._groups.empty and not (self._agents.lingering or self._causal.lingering):
             self.left = True
 

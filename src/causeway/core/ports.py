@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from causeway.core.events import ClientMessage
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     AskInterest,
     AskPlaced,
@@ -117,8 +117,14 @@ class ReplicaGroups(Protocol):
     def position(self, group: Key) -> int:
         """The sequence number the next operation will take."""
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
-        """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
+        """Replicate writes as one operation, which takes `span` numbers from `position` on; only while `serving`.
+
+        Operations of a group commit in the order of their appends, each as a whole or not at all. `then` runs once, in
+        that order, in the turn that learns that all members have the operation; or never, and then ownership is lost.
+        It never runs within `append`, nor after OwnershipLost of the group. There is no order between groups. Whoever
+        appends may count on the operation in its own memory at once, and lets nothing of it leave before `then`.
+        """
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         """Read bulk rows of a group we own from our store, those below `stop`; PageLoaded(group, token) follows, or

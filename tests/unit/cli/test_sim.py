@@ -13,6 +13,7 @@ from rich.console import Console
 from causeway.cli import sim
 from causeway.cli.main import main
 from causeway.cli.sim import progress, ticker
+from causeway.core.messages import PROTOCOL_VERSION
 from causeway.sim.faults import options_swarm
 from causeway.sim.run import SimRun
 from causeway.types import SECOND
@@ -92,7 +93,7 @@ def test_failure_names_the_seed_and_exits_with_its_code(
 def test_log_holds_a_line_per_event(tmp_path: Path) -> None:
     log = tmp_path / "log"
     assert main(["sim", "--seed", "5", *FEW, "--log", str(log)]) == 0
-    assert "Hello(version=1" in log.read_text()
+    assert f"Hello(version={PROTOCOL_VERSION}" in log.read_text()
 
 
 @pytest.mark.parametrize("flag", ["--brokers", "--clients"])

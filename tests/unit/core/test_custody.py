@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from causeway.core.custody import Custody
-from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed
 from causeway.core.groups.registry import ROOT
 from causeway.core.machine import Turn
 from causeway.core.messages import Config
@@ -67,8 +67,6 @@ def test_group_of_a_part_is_its_own_all_its_life(part: str) -> None:
     house, name = House(), NAMES[part]
     key = key_of(name)
     assert house.gain(name) == ["agents.on_owned", f"{part}.gain", "desk.release"]
-    house.custody.committed(Turn(1), Committed(key, 5))
-    assert house.told() == [f"{part}.on_committed"]
     house.custody.resumed(Turn(1), OwnershipResumed(key))
     assert house.told() == ["agents.on_owned", f"{part}.resume", "desk.release"]
     house.custody.lost(Turn(1), OwnershipLost(key, config_of(name, OTHER, ME)))
@@ -79,8 +77,6 @@ def test_shard_goes_to_the_shards_and_what_waits_for_its_mailboxes_tries_again()
     house, name = House(), NAMES["shards"]
     key = key_of(name)
     assert house.gain(name) == ["agents.on_owned", "shards.gain", "desk.release"]
-    house.custody.committed(Turn(1), Committed(key, 5))
-    assert house.told() == ["shards.committed"]
     house.custody.resumed(Turn(1), OwnershipResumed(key))
     assert house.told() == ["agents.on_owned", "shards.resume", "desk.release"]
     house.custody.lost(Turn(1), OwnershipLost(key, config_of(name, OTHER, ME)))
@@ -90,9 +86,8 @@ def test_shard_goes_to_the_shards_and_what_waits_for_its_mailboxes_tries_again()
 def test_every_other_group_is_a_mailbox() -> None:
     house, key = House(), key_of("box")
     assert house.gain("box") == ["agents.on_owned", "desk.on_ownership_gained"]
-    house.custody.committed(Turn(1), Committed(key, 5))
     house.custody.resumed(Turn(1), OwnershipResumed(key))
-    assert house.told() == ["desk.on_committed", "agents.on_owned", "desk.on_ownership_resumed"]
+    assert house.told() == ["agents.on_owned", "desk.on_ownership_resumed"]
     house.custody.lost(Turn(1), OwnershipLost(key, config_of("box", OTHER, ME)))
     assert house.told() == ["agents.on_lost", "desk.on_ownership_lost", "groups.drop_report"]
 
@@ -107,7 +102,6 @@ def test_root_is_the_directory_s_and_nobody_else_hears_of_it() -> None:
     house = House()
     config = config_of("causeway/root", ME, OTHER)
     house.custody.gained(Turn(1), OwnershipGained(ROOT, config, [], None))
-    house.custody.committed(Turn(1), Committed(ROOT, 5))
     house.custody.resumed(Turn(1), OwnershipResumed(ROOT))
     house.custody.lost(Turn(1), OwnershipLost(ROOT, config))
-    assert house.told() == ["groups.on_ownership_gained", "groups.on_committed", "groups.on_ownership_lost"]
+    assert house.told() == ["groups.on_ownership_gained", "groups.on_ownership_lost"]

@@ -8,8 +8,10 @@ import pytest
 
 from causeway.config import BrokerConfig
 from causeway.core.effects import Effects
-from causeway.core.events import Clogged, Drained, DriverEvent, LeaveRequested, Loaded, Opened, Received
+from causeway.core.events import Clogged, Committed, Drained, DriverEvent, LeaveRequested, Loaded, Opened, Received
+from causeway.core.machine import Turn
 from causeway.core.messages import (
+    PROTOCOL_VERSION,
     Accepted,
     Attach,
     Attached,
@@ -44,7 +46,7 @@ def make(**settings: object) -> Node:
 
 
 def greet(conn: int) -> list[DriverEvent]:
-    return [Opened(conn), Received(conn, Hello(1, "app", 7), b"")]
+    return [Opened(conn), Received(conn, Hello(PROTOCOL_VERSION, "app", 7), b"")]
 
 
 def heads(effects: Effects, kind: type) -> list[object]:
@@ -110,6 +112,19 @@ def test_status_is_answered_to_a_client() -> None:
     effects = node.handle([Received(2, StatusRequest(5), b"")], NOW)
     (reply,) = [send for send in effects.sends if isinstance(send.head, StatusReply)]
     assert b'"broker":"b1"' in reply.body
+
+
+def test_internal_events_are_handled_in_the_order_they_were_told() -> None:
+    node, turn, order = make(), Turn(NOW), list[str]()
+
+    def first(turn: Turn) -> None:
+        order.append("first")
+        turn.tell(Committed([lambda _: order.append("told by the first")]))
+
+    turn.tell(Committed([first]))
+    turn.tell(Committed([lambda _: order.append("second"), lambda _: order.append("third")]))
+    node._drain(turn)
+    assert order == ["first", "second", "third", "told by the first"]
 
 
 def test_time_never_goes_back_inside_a_node() -> None:

@@ -20,7 +20,7 @@ REPORT = LinkReport("d", BROKER, BROKER, False)
         (Hail(active=True, wants_reply=True), TrafficKind.RING),
         (REPORT, TrafficKind.AGENTS),
         (Routed(key_of("x"), "x", 0, REPORT), TrafficKind.AGENTS),
-        (Copied(key_of("x"), 1, 1), TrafficKind.REPLICATION),
+        (Copied(((key_of("x"), 1, 1),)), TrafficKind.REPLICATION),
         (Chunk(key_of("x"), 1, 1, 1, b"", b""), TrafficKind.GROUPS),
     ],
     ids=["beat", "hail", "report", "envelope", "copied", "chunk"],

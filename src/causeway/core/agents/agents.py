@@ -89,7 +89,7 @@ class BrokerAgents:
         if not is_agents(name):
             return False
         domain = name[len(AGENTS_PREFIX) :]
-        landmark = Landmark(domain, event.group, self._groups, self._links, self._config)
+        landmark = Landmark(domain, event.group, self._groups, self._links, self._config, told=self._learn_own)
         self._landmarks[event.group] = landmark
         landmark.gain(turn, event)
         self._learn_own(turn, landmark)
@@ -105,12 +105,6 @@ class BrokerAgents:
     def lose(self, turn: Turn, group: Key) -> None:
         """Another broker is landmark."""
         self._landmarks.pop(group).lose(turn)
-
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        """A decision is on all copies."""
-        landmark = self._landmarks[group]
-        landmark.on_committed(turn, ticket)
-        self._learn_own(turn, landmark)
 
     def on_planned(self, turn: Turn, event: Planned) -> None:
         """Our driver has computed where items should be."""

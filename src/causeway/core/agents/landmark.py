@@ -9,8 +9,9 @@ Owns: the roll of the domain while we are its landmark, and what agents reported
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -59,10 +60,29 @@ HELD_AT_ONCE_MAX: Final = 1024
 """In one operation: with names of full length they are far from filling a frame."""
 
 
+@dataclass(slots=True)
+class LandmarkDecision:
+    """What an operation makes of the directory and the policy, on its way to the copies."""
+
+    directory: DomainDirectory
+    policy: tuple[int, PlannedItems] | None
+    askers: list[Asker] = field(default_factory=list)
+    """Who waits for it: whoever proposed the policy that it makes, or proposed the same meanwhile."""
+
+
 class Landmark:
     """One domain, while we are its landmark."""
 
-    def __init__(self, domain: str, group: Key, groups: ReplicaGroups, links: Links, config: BrokerConfig) -> None:
+    def __init__(
+        self,
+        domain: str,
+        group: Key,
+        groups: ReplicaGroups,
+        links: Links,
+        config: BrokerConfig,
+        *,
+        told: Callable[[Turn, Landmark], None],
+    ) -> None:
         self.domain = domain
         self._group = group
         self._groups = groups
@@ -81,10 +101,10 @@ class Landmark:
         """What everybody may know."""
         self.policy: tuple[int, PlannedItems] | None = None
         """Who should hold which item, as everybody may know, with its version."""
-        self._pending: dict[int, tuple[DomainDirectory, tuple[int, PlannedItems] | None]] = {}
-        """Operations on their way to the copies, and the directory and the policy that each makes."""
-        self._askers: dict[int, list[Asker]] = {}
-        """Who waits for an operation: whoever proposed the policy that it makes, or proposed the same meanwhile."""
+        self._on_told = told
+        """Hears when everybody may know more."""
+        self._pending: deque[LandmarkDecision] = deque()
+        """On their way to the copies, in order."""
 
     # Ownership -------------------------------------------------------------------------------------------------
     def gain(self, turn: Turn, event: OwnershipGained) -> None:
@@ -101,20 +121,21 @@ class Landmark:
     def lose(self, turn: Turn) -> None:
         """Another broker is landmark: whether it has what is on its way to the copies, it alone can say."""
         detail = f"domain={self.domain!r}: another broker is its landmark now; `causeway status` names it"
-        for asker in chain.from_iterable(self._askers.values()):
-            self._answer(turn, asker, Code.NOT_OWNER, detail)
+        for decision in self._pending:
+            for asker in decision.askers:
+                self._answer(turn, asker, Code.NOT_OWNER, detail)
         self.seating.stop()
 
-    def on_committed(self, turn: Turn, ticket: int) -> None:
-        """A decision is on all copies: everybody may know."""
-        decided = self._pending.pop(ticket, None)
-        if decided is not None:
-            was, (self.told, self.policy) = self.policy, decided
-            self._push(turn)
-            if self.policy is not was:
-                self._to_all(turn, self._tell_policy)
-        for asker in self._askers.pop(ticket, ()):
+    def _committed(self, turn: Turn) -> None:
+        """The first decision is on all copies: everybody may know."""
+        decision = self._pending.popleft()
+        was, self.told, self.policy = self.policy, decision.directory, decision.policy
+        self._push(turn)
+        if self.policy is not was:
+            self._to_all(turn, self._tell_policy)
+        for asker in decision.askers:
             self._answer(turn, asker)
+        self._on_told(turn, self)
 
     def _push(self, turn: Turn) -> None:
         turn.tell(MembershipChanged())  # other agents may be voters now
@@ -153,14 +174,15 @@ class Landmark:
             tuple(roll.seats.values()),
         )
 
-    def _write(self, turn: Turn, writes: list[Write]) -> int:
-        """One operation, and with it a new version of the directory; its ticket."""
+    def _write(self, turn: Turn, writes: list[Write]) -> LandmarkDecision:
+        """One operation, and with it a new version of the directory."""
         position = self._groups.position(self._group)
         self.roll.version += 1
         writes.append(rows.version_row(self._group, position, self.roll.version))
-        ticket = self._groups.append(turn, self._group, writes, 1)
-        self._pending[ticket] = (self._directory(), self._decided_policy())
-        return ticket
+        decision = LandmarkDecision(self._directory(), self._decided_policy())
+        self._pending.append(decision)
+        self._groups.append(turn, self._group, writes, 1, self._committed)
+        return decision
 
     # What agents say -------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, head: ToLandmark) -> None:
@@ -295,15 +317,15 @@ class Landmark:
         self.placer.adopted()
         if plan == self.roll.policy and self._decided_policy() == self.policy:
             return self._answer(turn, asker)
-        ticket = next(reversed(self._pending)) if plan == self.roll.policy else self._place(turn, plan)
-        self._askers.setdefault(ticket, []).append(asker)
+        decision = self._pending[-1] if plan == self.roll.policy else self._place(turn, plan)
+        decision.askers.append(asker)
         return None
 
     def _answer(self, turn: Turn, asker: Asker, code: Code | None = None, detail: str = "") -> None:
         version = self.policy[0] if self.policy is not None and code is None else 0
         turn.send(asker.conn, PolicyTaken(asker.token, self.domain, version, int(code or 0), detail))
 
-    def _place(self, turn: Turn, plan: PlannedItems) -> int:
+    def _place(self, turn: Turn, plan: PlannedItems) -> LandmarkDecision:
         roll = self.roll
         roll.policy, roll.policy_version = plan, roll.version + 1
         position = self._groups.position(self._group)

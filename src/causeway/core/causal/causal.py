@@ -71,10 +71,6 @@ class BrokerCausal:
         self.groups.pop(group, None)
         (self._registrar if group == MAP else self._seats).lose(turn, group)
 
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        """An operation is on all copies."""
-        (self._registrar if group == MAP else self._seats).on_committed(turn, group, ticket)
-
     # Messages --------------------------------------------------------------------------------------------------
     def arrived(self, turn: Turn, key: Key, head: Postable, body: bytes) -> bool:
         """A message for the map or a seat; False when it must wait until we may write."""

@@ -11,14 +11,14 @@ Owns: the rows of that group, and who waits until all seats know a new one. Must
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
 from dataclasses import dataclass
 
 import msgspec
 
 from causeway.core.deadlines import Alarm, Deadlines
 from causeway.core.events import OwnershipGained
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.mail.seat_faults import seating_fault
 from causeway.core.messages import AskDomains, Bind, Bound, Domains, DomainsHeld, SeatEntry, SeatTaken, TakeSeat
 from causeway.core.ports import Courier, ReplicaGroups
@@ -46,8 +46,6 @@ VERSION_MAX = ID_MAX // 2
 MAP = key_of(MAP_NAME)
 _SEAT, _NAME, _VERSION = b"s", b"n", b"v"
 _encode = msgspec.msgpack.encode
-
-Then = Callable[[Turn], None]
 
 
 class SeatRow(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +95,7 @@ class Registrar:
         self._told = Domains(0, ())
         """The map that is on all copies: nobody hears of what may be lost again."""
         self._admissions: dict[str, SeatAdmission] = {}
-        self._pending: dict[int, list[Then]] = {}
+        self._pending: deque[list[Then]] = deque()
         """Operations on their way to the copies, in order, with what may be said after each."""
         self._deadlines.clear()
 
@@ -137,9 +135,9 @@ class Registrar:
         """Another broker owns the map, and is asked again what we have not answered."""
         self._reset()
 
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        """An operation is on all copies: what waited for it may be said."""
-        for then in self._pending.pop(ticket, ()):
+    def _committed(self, turn: Turn) -> None:
+        """The first operation is on all copies: what waited for it may be said."""
+        for then in self._pending.popleft():
             then(turn)
 
     # Questions -------------------------------------------------------------------------------------------------
@@ -318,12 +316,13 @@ class Registrar:
 
     # Writing ---------------------------------------------------------------------------------------------------
     def _append(self, turn: Turn, writes: list[Put], then: Then) -> None:
-        self._pending[self._groups.append(turn, MAP, writes, 1)] = [then]
+        self._pending.append([then])
+        self._groups.append(turn, MAP, writes, 1, self._committed)
 
     def _after(self, turn: Turn, then: Then) -> None:
         """When everything written so far is on all copies: an answer must not say what may be lost again."""
         if self._pending:
-            self._pending[next(reversed(self._pending))].append(then)
+            self._pending[-1].append(then)
         else:
             then(turn)
 

@@ -59,10 +59,8 @@ class Seats:
         self._deadlines: Deadlines[Key] = Deadlines(alarm)
         self.me: bytes = links.me.id
         self.all: dict[Key, Seat] = {}
-        self._decided: dict[Key, dict[int, SeatDecision]] = {}
-        """Operations on their way to the copies, by ticket; in order."""
-        self._early: dict[Key, dict[int, None]] = {}
-        """Of them those that are there before an earlier one."""
+        self._writing: dict[Key, None] = {}
+        """Seats with an operation on its way to the copies."""
         self._pause_until: dict[Key, Instant] = {}
         """When the next operation may begin: under load, waiting a little makes them fewer."""
         self._dirty: dict[Key, None] = {}
@@ -74,8 +72,7 @@ class Seats:
         """We hold a seat: go on where its former holder was."""
         name = event.config.name.removeprefix(SEAT_PREFIX)
         seat = self.all[event.group] = Seat(name, event.config.born, self._chart, self, self._tracer)
-        self._decided[event.group] = {}
-        self._early[event.group] = {}
+        self._writing.pop(event.group, None)
         seat.restore(turn, event.rows)
         self._dirty[event.group] = None
         if not seat.is_ready:
@@ -94,19 +91,14 @@ class Seats:
         self._deadlines.cancel(group)
         self._dirty.pop(group, None)
         if seat is not None:
-            del self._decided[group], self._early[group]
+            self._writing.pop(group, None)
             self._pause_until.pop(group, None)
             seat.out.forget(turn)
 
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        """What was decided is on all copies; it takes effect in the order of the decisions."""
-        decided, early = self._decided.get(group, {}), self._early.get(group, {})
-        if ticket not in decided:
-            return
-        early[ticket] = None
-        while decided and (first := next(iter(decided))) in early:
-            del early[first]
-            self.all[group].committed(turn, decided.pop(first))
+    def _committed(self, turn: Turn, group: Key, decided: SeatDecision) -> None:
+        """What was decided is on all copies: it takes effect."""
+        del self._writing[group]
+        self.all[group].committed(turn, decided)
         self._dirty[group] = None
 
     # Messages --------------------------------------------------------------------------------------------------
@@ -227,7 +219,7 @@ class Seats:
                 seat = self.all.get(key)
                 if seat is None or not self._groups.serving(key):
                     continue  # `resume` looks again
-                if seat.is_dirty and not self._decided[key]:
+                if seat.is_dirty and key not in self._writing:
                     # One at a time: what is decided meanwhile goes together, and the copies write less often.
                     if turn.now >= self._pause_until.get(key, 0):
                         self._append(turn, key, seat)
@@ -241,8 +233,8 @@ class Seats:
     def _append(self, turn: Turn, key: Key, seat: Seat) -> None:
         writes, decided = seat.collect(self._groups.position(key))
         if writes:
-            ticket = self._groups.append(turn, key, writes, 1)
-            self._decided[key][ticket] = decided
+            self._writing[key] = None
+            self._groups.append(turn, key, writes, 1, lambda turn: self._committed(turn, key, decided))
             self._pause_until[key] = turn.now + min((decided.size - 1) * PAUSE_PER_BATCH, PAUSE_MAX)
         else:
             seat.committed(turn, decided)

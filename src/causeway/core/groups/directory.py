@@ -19,11 +19,11 @@ from causeway.core.events import OwnershipGained
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group, member_of
 from causeway.core.groups.witnesses import witnesses_of
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import Chosen, Config, Enter, Entered, Leave, Member, Message, Outdated, Resolve, Resolved
 from causeway.core.messages.soundness import config_fault
 from causeway.errors import Code
-from causeway.limits import DIRECTORY_QUESTIONS_MAX, GROUP_PENDING_MAX
+from causeway.limits import DIRECTORY_QUESTIONS_MAX
 from causeway.names import RESERVED_PREFIX
 from causeway.store.base import Delete, Put, Write
 from causeway.types import BrokerId, Key, Peer, key_of
@@ -43,7 +43,7 @@ class RootGroup(Protocol):
 
     def serving(self, group: Key) -> bool: ...
     def position(self, group: Key) -> int: ...
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int: ...
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None) -> None: ...
     def blocked(self, group: Key) -> str | None: ...
 
 
@@ -81,7 +81,6 @@ class Directory:
         self._entries: dict[Key, Config] = {}
         self._own: dict[Key, None] = {}
         """Those of them that are the brokers' own, no mailboxes; the map of domains bounds them."""
-        self._pending: dict[int, Answer] = {}
         self._by_key: dict[Key, Answer] = {}
 
     # Asking ----------------------------------------------------------------------------------------------------
@@ -243,21 +242,16 @@ class Directory:
                 continue  # written by a broken broker
             if config_fault(config, key) is None:
                 self._keep(key, config)
-        self._pending.clear()
         self._by_key.clear()
 
     def on_ownership_lost(self) -> None:
         """Somebody else owns the root; whoever asked us asks again there."""
         self._entries.clear()
         self._own.clear()
-        self._pending.clear()
         self._by_key.clear()
 
-    def on_committed(self, turn: Turn, ticket: int) -> None:
+    def _committed(self, turn: Turn, answer: Answer) -> None:
         """An entry is on all copies of the root."""
-        answer = self._pending.pop(ticket, None)
-        if answer is None:
-            return
         if self._by_key.get(answer.key) is answer:
             del self._by_key[answer.key]
         for broker, message in answer.to:
@@ -279,13 +273,13 @@ class Directory:
             self._r.send(turn, peer.id, Resolved(head.group, entry))
             return
         if head.existing:
-            if self._root.serving(ROOT) and len(self._pending) < GROUP_PENDING_MAX:
+            if self._root.serving(ROOT):
                 # Nothing is written, but who was superseded must not say that something does not exist.
                 self._enter(turn, head.group, None, (peer.id, Resolved(head.group, None, Code.NO_MAILBOX)))
             return
         # The asker may not have heard yet that one of them is leaving.
         able = [p for p in head.candidates if p.id not in self._r.parting and (p.id != me or not self._r.leaving)]
-        if not able or not self._root.serving(ROOT) or len(self._pending) >= GROUP_PENDING_MAX:
+        if not able or not self._root.serving(ROOT):
             return  # the asker tries again
         mailboxes = len(self._entries) - len(self._own)
         if mailboxes >= self._r.settings.mailboxes_max and not head.name.startswith(RESERVED_PREFIX):
@@ -339,9 +333,8 @@ class Directory:
             self._keep(key, config)
             write = Put(ROOT, b"e" + key, seq, _encode(config))
         answer = Answer(key, config, [tell])
-        ticket = self._root.append(turn, ROOT, [write], 1)
-        self._pending[ticket] = answer
         self._by_key[key] = answer
+        self._root.append(turn, ROOT, [write], 1, lambda turn: self._committed(turn, answer))
 
     def _keep(self, key: Key, config: Config) -> None:
         self._entries[key] = config

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
-from causeway.core.events import PageLoaded
+from causeway.core.events import PageLoaded, PeerMessage
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
 from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_interval
@@ -22,7 +22,7 @@ from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Tenure, described, is_quorum, member_of, shortage, voters
 from causeway.core.groups.witnesses import Witnesses
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     Accept,
     Adopted,
@@ -86,13 +86,11 @@ class Groups:
     def position(self, group: Key) -> int:
         return self._r.groups[group].position[1]
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
-        """Replicate writes as one operation; Committed(group, ticket) follows when all members have it."""
-        ticket = self._replication.append(turn, self._r.groups[group], writes, span)
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
+        self._replication.append(turn, self._r.groups[group], writes, span, then)
         if self._loading.repairing(group):
             self._loading.supersede(turn, group, writes)
             self._settle(turn)
-        return ticket
 
     def blocked(self, group: Key) -> str | None:
         """Why nobody can acknowledge for the group now, as far as can be seen from here; None if somebody may."""
@@ -261,12 +259,20 @@ class Groups:
             self._settle(turn)
 
     def on_persisted(self, turn: Turn, token: int) -> None:
-        """One of our writes is durable."""
-        own = self._r.taken(turn, token)
-        if own is not None:
-            self._replication.on_persisted(turn, *own)
-            if self._r.touched:
-                self._settle(turn)
+        """The writes of one of our turns are durable."""
+        written = self._r.out.written(token)
+        if written is None:
+            return
+        for key, (end, lineage) in written.own.items():
+            self._replication.on_persisted(turn, key, end, lineage)
+        for answer in written.answers:
+            turn.tell(PeerMessage(self._r.me, answer, b""))
+        if self._r.touched:
+            self._settle(turn)
+
+    def flush(self, turn: Turn) -> None:
+        """The end of a turn: all that it wrote is one Persist, all that it has for a copy one frame."""
+        self._r.out.flush(turn, self._r.new_token())
 
     def on_loaded(self, turn: Turn, token: int, page: Page) -> None:
         """One of our loads is there."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm, Deadlines
-from causeway.core.effects import Persist, Send
 from causeway.core.events import PeerMessage
+from causeway.core.groups.output import GroupOutput
 from causeway.core.groups.state import Group, Position, forget_rows, meta_row, position_row, voters
 from causeway.core.machine import Turn
 from causeway.core.messages import Config, Message
@@ -69,9 +69,9 @@ class Registry:
         self._pinned: dict[BrokerId, None] = {}
         self.copied: TraceCopies | None = None
         """Whoever knows what rows mean says what the trace should have of those that are on our storage."""
+        self.out = GroupOutput(links)
+        """What this turn writes, and what goes to other members at its end."""
         self._token = 0
-        self._replies: dict[int, Message] = {}
-        self._durable: dict[int, tuple[Key, int, int]] = {}
 
     # Groups ----------------------------------------------------------------------------------------------------
     def touch(self, key: Key) -> None:
@@ -223,36 +223,27 @@ class Registry:
         self, turn: Turn, writes: Sequence[Write], to: BrokerId, reply: Message, *, config: Config | None = None
     ) -> None:
         """Write, and answer when it is durable; of rows of a group, `config` is its configuration."""
-        traces = self.copied(turn.now, config, writes) if config is not None and self.copied is not None else ()
+        self.write(turn, writes, config)
         if to == self.me.id:
-            token = self.new_token()
-            self._replies[token] = reply
-            turn.effects.persists.append(Persist(writes, (), token, traces))
-            return
-        conn = self.links.conn_of(to)
-        then = (Send(conn, reply),) if conn is not None else ()
-        turn.effects.persists.append(Persist(writes, then, 0, traces))
+            self.out.answers.append(reply)
+        else:
+            self.out.answer(to, reply)
 
     def persist_silently(self, turn: Turn, writes: Sequence[Write]) -> None:
         """Write; nobody waits for it."""
-        turn.effects.persists.append(Persist(writes))
+        self.out.writes += writes
 
     def persist_own(self, turn: Turn, group: Group, writes: Sequence[Write], end: int) -> None:
-        """Write an operation of a group we own; `taken` tells when it is durable."""
+        """Write what makes a group we own durable up to `end`; Replication hears when it is."""
         assert group.tenure is not None
-        token = self.new_token()
-        self._durable[token] = (group.key, end, group.tenure.lineage)
-        traces = self.copied(turn.now, group.config, writes) if self.copied is not None else ()
-        turn.effects.persists.append(Persist(writes, (), token, traces))
+        self.write(turn, writes, group.meta.config)
+        self.out.own[group.key] = (end, group.tenure.lineage)
 
-    def taken(self, turn: Turn, token: int) -> tuple[Key, int, int] | None:
-        """What a durable token stood for: the end of an own operation and the lineage of our tenure then, or an answer
-        to ourselves (then sent)."""
-        reply = self._replies.pop(token, None)
-        if reply is not None:
-            turn.tell(PeerMessage(self.me, reply, b""))
-            return None
-        return self._durable.pop(token, None)
+    def write(self, turn: Turn, writes: Sequence[Write], config: Config | None) -> None:
+        """Write with this turn; of rows of a group, `config` is its configuration."""
+        self.out.writes += writes
+        if self.copied is not None and config is not None:
+            self.out.traces += self.copied(turn.now, config, writes)
 
     def save(self, group: Group) -> list[Write]:
         """The writes that keep a group's durable part."""

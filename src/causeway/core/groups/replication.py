@@ -14,7 +14,7 @@ import msgspec
 from causeway.core.events import Committed, OwnershipGained, OwnershipResumed
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import END, Group, Operation, Tenure, Transfer, position_row
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     Chosen,
     Chunk,
@@ -32,8 +32,8 @@ from causeway.limits import CHUNK_SINCE_BYTES_MAX, GROUP_PENDING_MAX, RESENT_AT_
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
 
-_encode = msgspec.msgpack.encode
-_writes_decoder: msgspec.msgpack.Decoder[list[Write]] = msgspec.msgpack.Decoder(list[Write])
+_encode = msgspec.msgpack.Encoder().encode
+_operations_decoder: msgspec.msgpack.Decoder[list[list[Write]]] = msgspec.msgpack.Decoder(list[list[Write]])
 _rows_decoder: msgspec.msgpack.Decoder[list[Row]] = msgspec.msgpack.Decoder(list[Row])
 
 
@@ -42,7 +42,6 @@ class Replication:
 
     def __init__(self, registry: Registry) -> None:
         self._r = registry
-        self._ticket = 0
         self._lineage = 0
         self.loads_wanted: list[tuple[Key, BrokerId | None]] = []
         """Loads to start: (group, member to transfer to, or None for our own take-over)."""
@@ -53,6 +52,7 @@ class Replication:
         old, seq = group.tenure, group.position[1]
         self._lineage += 1
         tenure = group.tenure = Tenure(seq, self._lineage, committed=seq)
+        tenure.tokens = {m.peer.id: m.token for m in group.config.members if m.peer.id != self._r.me.id}
         if old is not None:
             # Ours before and ours now: operations on their way stay on their way, to the new members.
             tenure.loaded, tenure.pending, tenure.local = old.loaded, old.pending, old.local
@@ -65,7 +65,7 @@ class Replication:
             self.loads_wanted.append((group.key, None))
         else:
             turn.tell(OwnershipResumed(group.key))
-        self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
+        self._retry_later(turn, group, tenure)
         self.advance(turn, group)
 
     def announce(self, turn: Turn, group: Group) -> None:
@@ -100,28 +100,38 @@ class Replication:
         turn.tell(OwnershipGained(group.key, group.config, rows, next_key))
         self._r.touch(group.key)
 
-    def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int) -> int:
-        """Replicate one operation."""
+    def append(self, turn: Turn, group: Group, writes: Sequence[Write], span: int, then: Then | None) -> None:
+        """Replicate one operation (see ports.Groups)."""
         tenure = group.tenure
         assert tenure is not None and span > 0
-        self._ticket += 1
         seq = group.position[1]
-        operation = Operation(seq, seq + span, self._ticket, _encode(writes) if len(group.config.members) > 1 else b"")
-        group.position = (group.config.epoch, operation.end)
+        end = seq + span
+        body = _encode(writes) if tenure.tokens else b""
+        operation = Operation(seq, end, body, then)
+        group.position = (group.meta.config.epoch, end)
         tenure.pending.append(operation)
-        self._r.persist_own(turn, group, (*writes, position_row(group.key, group.position)), operation.end)
+        self._r.persist_own(turn, group, writes, end)
+        self._r.out.writes.append(position_row(group.key, group.position))
+        if tenure.transfers:
+            self._keep_for_transfers(group.key, tenure, writes, len(body))
+        for broker in tenure.confirmed:
+            self._replicate(turn, group, broker, operation)
+        if not tenure.retrying:
+            self._retry_later(turn, group, tenure)
+
+    def _keep_for_transfers(self, key: Key, tenure: Tenure, writes: Sequence[Write], size: int) -> None:
+        """Pages that are being read are brought up to date with what is written meanwhile."""
         for broker, transfer in tenure.transfers.items():
             if transfer.loading:
                 transfer.since.extend(writes)
-                transfer.since_bytes += len(operation.body)
+                transfer.since_bytes += size
                 if transfer.since_bytes > CHUNK_SINCE_BYTES_MAX:
                     transfer.loading = 0  # too much to bring the page up to date with: read it again
-                    self.loads_wanted.append((group.key, broker))
-        for member in group.config.members:
-            if member.peer.id in tenure.confirmed:
-                self._replicate(turn, group, member.peer.id, operation)
-        self._r.deadlines.set_if_unset(("retry", group.key), turn.now + self._r.settings.retry)
-        return self._ticket
+                    self.loads_wanted.append((key, broker))
+
+    def _retry_later(self, turn: Turn, group: Group, tenure: Tenure) -> None:
+        tenure.retrying = True
+        self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
 
     def may_append(self, group: Group) -> bool:
         """Whether an operation would be accepted now."""
@@ -136,11 +146,11 @@ class Replication:
         )
 
     def _replicate(self, turn: Turn, group: Group, to: BrokerId, operation: Operation) -> None:
-        member = group.member(to)
-        assert member is not None
-        span = operation.end - operation.seq
-        head = Replicate(group.key, group.config.epoch, member.token, operation.seq, span)
-        self._r.send(turn, to, head, operation.body)
+        tenure = group.tenure
+        assert tenure is not None
+        seq, epoch = operation.seq, group.meta.config.epoch
+        entry = (group.key, epoch, tenure.tokens[to], seq, operation.end - seq)
+        self._r.out.replicate(to, entry, operation.body)
 
     def on_persisted(self, turn: Turn, key: Key, end: int, lineage: int) -> None:
         """Our own storage has an operation; one of an earlier ownership says nothing about ours."""
@@ -176,28 +186,34 @@ class Replication:
         self._r.touch(head.group)
 
     def on_copied(self, turn: Turn, peer: Peer, head: Copied) -> None:
-        group = self._r.groups.get(head.group)
-        if group is None or group.tenure is None or head.epoch != group.config.epoch:
-            return
-        confirmed = group.tenure.confirmed
-        if peer.id in confirmed and confirmed[peer.id] < head.seq <= group.position[1]:
-            confirmed[peer.id] = head.seq
-            self.advance(turn, group)
+        groups, broker = self._r.groups, peer.id
+        for key, epoch, seq in head.positions:
+            group = groups.get(key)
+            tenure = group.tenure if group is not None else None
+            if group is None or tenure is None or epoch != group.meta.config.epoch:
+                continue
+            confirmed = tenure.confirmed
+            if broker in confirmed and confirmed[broker] < seq <= group.position[1]:
+                confirmed[broker] = seq
+                self.advance(turn, group)
 
     def advance(self, turn: Turn, group: Group) -> None:
         """Report what is on every member of the epoch."""
         tenure = group.tenure
         assert tenure is not None
-        others = len(group.config.members) - 1
-        if len(tenure.confirmed) < others:
+        if len(tenure.confirmed) < len(tenure.tokens):
             return
-        safe = min(tenure.confirmed.values(), default=tenure.local) if others else tenure.local
-        safe = min(safe, tenure.local)
+        safe = tenure.local
+        for seq in tenure.confirmed.values():
+            if seq < safe:
+                safe = seq
         if safe > tenure.committed:
             tenure.committed = safe
         pending = tenure.pending
         while pending and pending[0].end <= tenure.committed:
-            turn.tell(Committed(group.key, pending.popleft().ticket))
+            then = pending.popleft().then
+            if then is not None:
+                _tell_committed(turn, then)
         if tenure.frozen and not pending:
             self._r.touch(group.key)
 
@@ -206,14 +222,15 @@ class Replication:
         tenure = group.tenure
         if tenure is None:
             return
+        tenure.retrying = False
         self.announce(turn, group)
         for broker in tenure.confirmed:
             self._resend(turn, group, broker)
         for broker, transfer in tenure.transfers.items():
             if not transfer.loading and turn.now - transfer.sent_at >= self._r.settings.retry:
                 self.loads_wanted.append((group.key, broker))
-        if tenure.pending or tenure.transfers or len(tenure.confirmed) < len(group.config.members) - 1:
-            self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
+        if tenure.pending or tenure.transfers or len(tenure.confirmed) < len(tenure.tokens):
+            self._retry_later(turn, group, tenure)
 
     def _resend(self, turn: Turn, group: Group, to: BrokerId) -> None:
         tenure = group.tenure
@@ -274,27 +291,29 @@ class Replication:
 
     # Follower --------------------------------------------------------------------------------------------------
     def on_replicate(self, turn: Turn, peer: Peer, head: Replicate, body: bytes) -> None:
-        group = self._follower(turn, peer, head)
-        if group is None:
+        try:
+            listed = _operations_decoder.decode(body)
+        except msgspec.MsgspecError:
             return
-        seq = group.position[1]
-        if head.seq == seq and head.span > 0:
-            try:
-                writes = _writes_decoder.decode(body)
-            except msgspec.MsgspecError:
-                return
-            if writes_fault(writes, head.group) is not None:
-                return
-            group.position = (head.epoch, seq + head.span)
-            writes.append(position_row(group.key, group.position))
-        else:
-            writes = []
-        # Persists are kept in order: this confirms nothing that is not durable, also when it repeats itself.
-        reply = Copied(head.group, head.epoch, group.position[1])
-        self._r.persist(turn, writes, peer.id, reply, config=group.config)
+        if len(listed) != len(head.operations):
+            return
+        r, broker = self._r, peer.id
+        everything, copied = r.out.writes, r.out.copied(broker)
+        for (key, epoch, token, seq, span), writes in zip(head.operations, listed, strict=True):
+            group = self._follower(turn, peer, key, epoch, token)
+            if group is None:
+                continue
+            if seq == group.position[1]:
+                if writes_fault(writes, key) is not None:
+                    continue
+                group.position = (epoch, seq + span)
+                r.write(turn, writes, group.meta.config)
+                everything.append(position_row(key, group.position))
+            # Persists are kept in order: this confirms nothing that is not durable, also when it repeats itself.
+            copied.append((key, epoch, group.position[1]))
 
     def on_chunk(self, turn: Turn, peer: Peer, head: Chunk, body: bytes) -> None:
-        group = self._follower(turn, peer, head)
+        group = self._follower(turn, peer, head.group, head.epoch, head.token)
         if group is None:
             return
         ok = head.at == group.position[1]
@@ -310,24 +329,33 @@ class Replication:
             writes += [Put(head.group, row.key, row.seq, row.value) for row in rows]
         self._r.persist(turn, writes, peer.id, Chunked(head.group, head.epoch, head.start, ok), config=group.config)
 
-    def _follower(self, turn: Turn, peer: Peer, head: Replicate | Chunk) -> Group | None:
+    def _follower(self, turn: Turn, peer: Peer, key: Key, epoch: int, token: int) -> Group | None:
         """The group, if this is its owner speaking in the epoch we are in; otherwise the peer is told."""
         r = self._r
-        group = r.groups.get(head.group)
+        group = r.groups.get(key)
         if group is None:
             # Perhaps the news of our membership is still on its way: ask before denying it.
-            r.send(turn, peer.id, Inquire(head.group, 0))
+            r.send(turn, peer.id, Inquire(key, 0))
             return None
-        if group.config.epoch > head.epoch:
-            r.send(turn, peer.id, Outdated(head.group, group.config))
-            return None
-        if group.config.epoch < head.epoch:
-            r.send(turn, peer.id, Inquire(head.group, group.config.epoch))
-            return None
-        if group.meta.token != head.token:
-            r.send(turn, peer.id, NotMember(head.group, head.epoch, r.token_for(head.group)))
-            return None
-        if group.meta.promised[0]:
-            r.send(turn, peer.id, Outbid(head.group, head.epoch + 1, group.meta.promised))
-            return None
-        return group if group.config.owner == peer.id else None
+        meta = group.meta
+        config = meta.config
+        if config.epoch == epoch and meta.token == token and not meta.promised[0]:
+            return group if config.owner == peer.id else None
+        if config.epoch > epoch:
+            r.send(turn, peer.id, Outdated(key, config))
+        elif config.epoch < epoch:
+            r.send(turn, peer.id, Inquire(key, config.epoch))
+        elif meta.token != token:
+            r.send(turn, peer.id, NotMember(key, epoch, r.token_for(key)))
+        else:
+            r.send(turn, peer.id, Outbid(key, epoch + 1, meta.promised))
+        return None
+
+
+def _tell_committed(turn: Turn, then: Then) -> None:
+    """Have `then` run in this turn, behind everything told before; many in a row are one event."""
+    inbox = turn.inbox
+    if inbox and type(last := inbox[-1]) is Committed:
+        last.thens.append(then)
+    else:
+        inbox.append(Committed([then]))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from causeway.core.machine import Then
 from causeway.core.messages import Ballot, Config, Member, Promised
 from causeway.names import may_end
 from causeway.store.base import LOCAL, Delete, Put, Row, Write
@@ -36,14 +37,13 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
     accepted: Config | None = None
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(msgspec.Struct, eq=False):
     """An append on its way to the copies."""
 
     seq: int
     end: int
-    ticket: int
     body: bytes
+    then: Then | None
 
 
 @dataclass(slots=True)
@@ -78,6 +78,10 @@ class Tenure:
     blocked: bool = False
     """Too few members can be reached to go on: nothing more is accepted."""
     pending: deque[Operation] = field(default_factory=deque)
+    tokens: dict[BrokerId, int] = field(default_factory=dict)
+    """The other members of the epoch, and what each was admitted with."""
+    retrying: bool = False
+    """A timer runs, after which what went unanswered is sent again."""
     local: int = 0
     """Our own storage has everything below this."""
     confirmed: dict[BrokerId, int] = field(default_factory=dict)
@@ -250,7 +254,7 @@ def described(group: Group, *, serving: bool, blocked: str | None, lost: int) ->
 
 
 # Durable rows --------------------------------------------------------------------------------------------------
-_encode = msgspec.msgpack.encode
+_encode = msgspec.msgpack.Encoder().encode
 _meta_decoder = msgspec.msgpack.Decoder(Meta)
 _position_decoder: msgspec.msgpack.Decoder[tuple[int, int]] = msgspec.msgpack.Decoder(tuple[int, int])
 

@@ -23,8 +23,8 @@ class Box:
 
     mailbox: Mailbox
     config: Config
-    done: dict[int, tuple[int, Done | None]] = field(default_factory=dict)
-    """Operations on their way: ticket -> (seq, what to do when committed)."""
+    done: dict[int, Done | None] = field(default_factory=dict)
+    """Operations on their way by their positions, in order, and what to do when each is committed."""
     senders: dict[int, list[Deposit]] = field(default_factory=dict)
     """Batches to acknowledge when the operation at seq is committed (or, passing, when it is settled)."""
     gone: dict[int, None] = field(default_factory=dict)
@@ -63,15 +63,15 @@ class Box:
         if not self.done:
             done(turn)
             return
-        ticket = next(reversed(self.done))
-        seq, earlier = self.done[ticket]
+        seq = next(reversed(self.done))
+        earlier = self.done[seq]
 
         def both(turn: Turn) -> None:
             if earlier is not None:
                 earlier(turn)
             done(turn)
 
-        self.done[ticket] = (seq, both)
+        self.done[seq] = both
 
     def due(self, patience: Duration) -> Instant | None:
         """When something expires or is to be delivered, or has passed unsettled for longer than `patience`."""

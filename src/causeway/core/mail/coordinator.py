@@ -110,7 +110,6 @@ class Coordinator:
         self._decided: dict[TxKey, tuple[str, Decision]] = {}
         self._lives: dict[Key, dict[int, Life]] = {}
         """Incarnations with decisions, by application; least recently used first."""
-        self._tickets: dict[tuple[Key, int], TxKey] = {}
         self._deadlines: Deadlines[TxKey] = Deadlines(alarm)
         self._count = 0
         self.outcomes: list[Outcome] = []
@@ -133,8 +132,6 @@ class Coordinator:
                 self._deadlines.cancel(key)
         self._load.pop(group, None)
         self._lives.pop(group, None)
-        for ticket in [t for t in self._tickets if t[0] == group]:
-            del self._tickets[ticket]
 
     def is_deciding(self, group: Key) -> bool:
         """Whether a transaction of this mailbox's application is not decided, or not carried out everywhere."""
@@ -229,13 +226,10 @@ class Coordinator:
             writes.append(self._forget(old))
         if self._note(key, turn.now):
             writes += self._forget_lives(turn.now, group)
-        self._tickets[(group, self._groups.append(turn, group, writes, 1))] = key
+        self._groups.append(turn, group, writes, 1, lambda turn: self._committed(turn, key))
 
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> bool:
-        """An operation of a mailbox we own is on all copies; whether it was one of ours."""
-        key = self._tickets.pop((group, ticket), None)
-        if key is None:
-            return False
+    def _committed(self, turn: Turn, key: TxKey) -> None:
+        """A decision is on all copies."""
         run = self._end(key)
         if run is not None:
             assert run.decision is not None
@@ -243,7 +237,6 @@ class Coordinator:
             self._trace(turn, Step.ACKNOWLEDGED, key, run)
             self.outcomes.append(Outcome(run.source, key[1], key[2], True))
             self._announce(turn, key)
-        return True
 
     def on_done(self, turn: Turn, group: Key, head: TxDone) -> None:
         """A mailbox has carried out the decision."""
@@ -263,7 +256,7 @@ class Coordinator:
                 row: Write = Put(group, row_key(key), self._groups.position(group), _encode(decision))
                 if self._lives[group][key[1]].newest - key[2] >= DECISIONS_KEPT_MAX:
                     row = self._forget(key)  # it was still to be announced when its time came
-                self._tickets[(group, self._groups.append(turn, group, [row], 1))] = key
+                self._groups.append(turn, group, [row], 1)
 
     # Forgetting ------------------------------------------------------------------------------------------------
     def _note(self, key: TxKey, at: Instant) -> bool:

@@ -12,7 +12,6 @@ from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
 from causeway.core.events import (
     ClientMessage,
-    Committed,
     OwnershipGained,
     OwnershipLost,
     OwnershipResumed,
@@ -355,10 +354,6 @@ class Desk:
         self.office.on_ownership_lost(turn, event)
         self._coordinator.lose(event.group)
         self.courier.release(turn, event.group)
-
-    def on_committed(self, turn: Turn, event: Committed) -> None:
-        if not self._coordinator.on_committed(turn, event.group, event.ticket):
-            self.office.on_committed(turn, event.group, event.ticket)
 
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
         self.office.on_page(turn, event)

@@ -178,13 +178,6 @@ class Office(Readers):
                 return
         self._operations.store(turn, box, head, body, skip)
 
-    def on_committed(self, turn: Turn, group: Key, ticket: int) -> None:
-        """An operation is on all copies: acknowledge, confirm, deliver."""
-        box = self.boxes.get(group)
-        if box is not None:
-            self._operations.on_committed(turn, box, ticket)
-            self._dirty[group] = None
-
     # Transactions, the holding side ----------------------------------------------------------------------------
     def on_prepare(self, turn: Turn, group: Key, head: TxPrepare, body: bytes) -> None:
         """Hold a part ready, invisible (we may write)."""

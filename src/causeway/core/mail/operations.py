@@ -5,7 +5,7 @@ Owns: the bond between an operation and those who wait for it. Must not know: co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from causeway.core.machine import Turn
 from causeway.core.mail.box import Box, Done
@@ -16,13 +16,16 @@ from causeway.core.messages import Deposit
 from causeway.core.ports import Groups
 from causeway.store.base import Write
 from causeway.trace import Step
+from causeway.types import Key
 
 
 class Operations:
     """The operations of all owned mailboxes."""
 
-    def __init__(self, groups: Groups, replies: Replies, tracer: Tracer) -> None:
+    def __init__(self, groups: Groups, replies: Replies, tracer: Tracer, touch: Callable[[Key], None]) -> None:
         self._groups = groups
+        self._touch = touch
+        """Have a mailbox looked at when the turn ends: there may be something to deliver."""
         self._replies = replies
         self._tracer = tracer
 
@@ -30,8 +33,8 @@ class Operations:
         """One operation that takes `span` numbers; `done` when it is on all copies."""
         group = box.mailbox.key
         seq = self._groups.position(group)
-        ticket = self._groups.append(turn, group, writes, span)
-        box.done[ticket] = (seq, done)
+        box.done[seq] = done
+        self._groups.append(turn, group, writes, span, lambda turn: self._committed(turn, box, seq))
 
     def write(self, turn: Turn, box: Box, writes: Sequence[Write], done: Done | None) -> None:
         """Append when there is something durable to say, else go on at once."""
@@ -62,12 +65,10 @@ class Operations:
         config = self._groups.config(box.mailbox.key) or box.config
         self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch, config=config)
 
-    def on_committed(self, turn: Turn, box: Box, ticket: int) -> None:
+    def _committed(self, turn: Turn, box: Box, seq: int) -> None:
         """An operation is on all copies: acknowledge, and do what waited for it."""
-        entry = box.done.pop(ticket, None)
-        if entry is None:
-            return
-        seq, done = entry
+        self._touch(box.mailbox.key)
+        done = box.done.pop(seq)
         batch = box.mailbox.committed(seq)
         heads = box.senders.pop(seq, ())
         if batch is not None:

@@ -50,7 +50,7 @@ class Readers:
         self._config = config
         self._tracer = Tracer(config.name)
         self._replies = Replies(courier, self._tracer)
-        self._operations = Operations(groups, self._replies, self._tracer)
+        self._operations = Operations(groups, self._replies, self._tracer, self.touch)
         self._groups = groups
         self._courier = courier
         self.boxes: dict[Key, Box] = {}

@@ -44,6 +44,7 @@ from causeway.core.messages.causal import (
 from causeway.core.messages.groups import (
     Accept,
     Adopted,
+    Appended,
     Ballot,
     Chosen,
     Chunk,
@@ -172,6 +173,7 @@ __all__ = [
     "AgentCard",
     "AgentMessage",
     "Announce",
+    "Appended",
     "AskDomains",
     "AskInterest",
     "AskMark",

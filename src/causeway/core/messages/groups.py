@@ -9,6 +9,9 @@ from causeway.types import BrokerId, Key, Peer
 Ballot = tuple[int, bytes]
 """Attempt and proposer: totally ordered, so that of two proposals one wins."""
 
+Appended = tuple[Key, int, int, int, int]
+"""One operation: group, epoch, the member's token, position before it, and its span, the numbers that it takes."""
+
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
     """A broker's membership in one group. The token ties it to the storage it had when it was admitted."""
@@ -101,23 +104,19 @@ class Installed(msgspec.Struct, frozen=True, array_like=True, tag=37):
 
 
 class Replicate(msgspec.Struct, frozen=True, array_like=True, tag=38, gc=False):
-    """One operation of the owner: the rows it writes are the body. Applied in order, without gaps."""
+    """Operations of the owner, of as many groups as a turn wrote to. Those of one group are in order, without gaps.
 
-    group: Key
-    epoch: int
-    token: int
-    seq: int
-    """Position before the operation."""
-    span: int
-    """Numbers the operation takes: the position after it is seq + span."""
+    The body holds for each operation, in the same order, the rows it writes.
+    """
+
+    operations: tuple[Appended, ...]
 
 
 class Copied(msgspec.Struct, frozen=True, array_like=True, tag=39, gc=False):
-    """Everything up to position `seq` is on this member's storage."""
+    """Everything of these groups up to these positions is on this member's storage."""
 
-    group: Key
-    epoch: int
-    seq: int
+    positions: tuple[tuple[Key, int, int], ...]
+    """Group, epoch, and the position after the last operation."""
 
 
 class NotMember(msgspec.Struct, frozen=True, array_like=True, tag=40):

@@ -62,9 +62,11 @@ def fault_by(rules: Rules, head: Any) -> str | None:
 
 
 def group_fault(head: Any) -> str | None:
-    """Of any message that is about one group."""
+    """Of any message between members of groups."""
+    if type(head) is Replicate or type(head) is Copied:
+        return _RULES[type(head)](head)
     if len(head.group) != KEY_BYTES:
-        return f"group has {len(head.group)} bytes; must be {KEY_BYTES}"
+        return _group_fault(head.group)
     rule = _RULES.get(type(head))
     return rule(head) if rule is not None else None
 
@@ -95,18 +97,28 @@ def writes_fault(writes: Sequence[Write], group: Key) -> str | None:
     for write in writes:
         if write.group != group:
             return "group: an owner writes to its own group only"
-    return rows_fault(write for write in writes if isinstance(write, Put))
+        if type(write) is Put and not (len(write.key) <= ROW_KEY_BYTES_MAX and 0 <= write.seq <= ID_MAX):
+            return _row_fault(write)
+    return None
 
 
 def rows_fault(rows: Iterable[Row | Put]) -> str | None:
     """Of rows that another member sent, or has us write."""
     for row in rows:
         if not (len(row.key) <= ROW_KEY_BYTES_MAX and 0 <= row.seq <= ID_MAX):
-            return f"key of {len(row.key)} bytes, seq={row.seq}: at most {ROW_KEY_BYTES_MAX}, and 0..2**63-1"
+            return _row_fault(row)
     return None
 
 
+def _row_fault(row: Row | Put) -> str:
+    return f"key of {len(row.key)} bytes, seq={row.seq}: at most {ROW_KEY_BYTES_MAX}, and 0..2**63-1"
+
+
 # Fields ----------------------------------------------------------------------------------------------------------
+def _group_fault(group: bytes) -> str:
+    return f"group has {len(group)} bytes; must be {KEY_BYTES}"
+
+
 def _name_fault(name: str, group: Key | None) -> str | None:
     try:
         check_name("name", name)
@@ -177,9 +189,21 @@ def _chosen(head: Chosen) -> str | None:
 
 
 def _replicate(head: Replicate) -> str | None:
-    if 0 <= head.epoch <= EPOCH_MAX and 0 <= head.seq <= EPOCH_MAX and 0 < head.span <= EPOCH_MAX - head.seq:
-        return None
-    return f"epoch={head.epoch}, seq={head.seq}, span={head.span}: must lie in 0..{EPOCH_MAX}, span above 0"
+    for group, epoch, _, seq, span in head.operations:
+        if len(group) != KEY_BYTES:
+            return _group_fault(group)
+        if not (0 <= epoch <= EPOCH_MAX and 0 <= seq <= EPOCH_MAX and 0 < span <= EPOCH_MAX - seq):
+            return f"epoch={epoch}, seq={seq}, span={span}: must lie in 0..{EPOCH_MAX}, span above 0"
+    return None
+
+
+def _copied(head: Copied) -> str | None:
+    for group, epoch, seq in head.positions:
+        if len(group) != KEY_BYTES:
+            return _group_fault(group)
+        if not (0 <= epoch <= EPOCH_MAX and 0 <= seq <= EPOCH_MAX):
+            return _number_fault("epoch, seq", epoch, seq)
+    return None
 
 
 def _resolve(head: Resolve) -> str | None:
@@ -196,7 +220,7 @@ _RULES: dict[type, Callable[[Any], str | None]] = {
     Chosen: _chosen,
     Installed: lambda head: _number_fault("epoch", head.epoch, head.seq),
     Replicate: _replicate,
-    Copied: lambda head: _number_fault("epoch", head.epoch, head.seq),
+    Copied: _copied,
     NotMember: lambda head: _number_fault("epoch", head.epoch),
     Chunk: lambda head: _number_fault("epoch", head.epoch, head.at) or _keys_fault(head.start, head.stop),
     Chunked: lambda head: _number_fault("epoch", head.epoch) or _keys_fault(head.start),

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
-from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed, PageLoaded
-from causeway.core.machine import Turn
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed, PageLoaded
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import Config
 from causeway.core.ports import ReplicaGroups
 from causeway.core.shards.rows import BIRTH, RowPlace, born_in, split
@@ -36,7 +37,6 @@ class Mailboxes(Protocol):
     def on_ownership_gained(self, turn: Turn, event: OwnershipGained) -> None: ...
     def on_ownership_resumed(self, turn: Turn, event: OwnershipResumed) -> None: ...
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None: ...
-    def on_committed(self, turn: Turn, event: Committed) -> None: ...
     def on_page(self, turn: Turn, event: PageLoaded) -> None: ...
 
 
@@ -51,8 +51,8 @@ class Hosted:
     born: int
     kept: bool
     """Whether the shard has the row of its birth."""
-    ending: int = 0
-    """Ticket of the operation that ends it; 0 while it goes on."""
+    ending: bool = False
+    """Whether the operation that ends it is on its way to the copies."""
 
 
 @dataclass(slots=True)
@@ -65,10 +65,8 @@ class Shard:
     """Of this turn, and below how many numbers they take and how long they are."""
     span: int = 0
     bytes: int = 0
-    tickets: list[tuple[Key, int]] = field(default_factory=list)
-    """Whose they are."""
-    pending: dict[int, list[tuple[Key, int]]] = field(default_factory=dict)
-    """The same for operations on their way to the copies."""
+    thens: list[Then] = field(default_factory=list)
+    """What follows from them."""
 
 
 class Shards:
@@ -83,7 +81,6 @@ class Shards:
         self._shards: dict[Key, Shard] = {}
         self._boxes: dict[Key, Hosted] = {}
         self._dirty: dict[Key, Shard] = {}
-        self._ticket = 0
         self._pages: dict[int, Key] = {}
         self._mail: Mailboxes | None = None
         self.suspects = groups.suspects
@@ -143,32 +140,31 @@ class Shards:
     def _next(self, shard: Shard) -> int:
         return self._groups.position(shard.key) + shard.span
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
         box = self._boxes.get(group)
         if box is None:
-            return self._groups.append(turn, group, writes, span)
+            self._groups.append(turn, group, writes, span, then)
+            return
         if not box.kept:
             box.kept = True
             self._add(box, [box.place.birth(box.born)])
         write = box.place.write
-        return self._add_last(turn, box, [write(one) for one in writes], span)
+        self._add_last(turn, box, [write(one) for one in writes], span, then)
 
     def _add(self, box: Hosted, writes: Sequence[Write]) -> None:
         shard = box.shard
         shard.writes += writes
         shard.bytes += sum(len(one.value) for one in writes if type(one) is Put)
 
-    def _add_last(self, turn: Turn, box: Hosted, writes: Sequence[Write], span: int) -> int:
+    def _add_last(self, turn: Turn, box: Hosted, writes: Sequence[Write], span: int, then: Then | None) -> None:
         shard = box.shard
         self._add(box, writes)
         shard.span += span
-        self._ticket += 1
-        shard.tickets.append((box.key, self._ticket))
+        if then is not None:
+            shard.thens.append(then)
         self._dirty[shard.key] = shard
-        ticket = self._ticket
         if shard.bytes >= SHARD_OPERATION_BYTES_MAX:
             self._flush(turn, shard)
-        return ticket
 
     def flush(self, turn: Turn) -> None:
         """Make one operation per shard of what its mailboxes appended."""
@@ -178,10 +174,9 @@ class Shards:
                 self._flush(turn, shard)
 
     def _flush(self, turn: Turn, shard: Shard) -> None:
-        if shard.tickets:
-            ticket = self._groups.append(turn, shard.key, shard.writes, shard.span)
-            shard.pending[ticket] = shard.tickets
-            shard.writes, shard.tickets, shard.span, shard.bytes = [], [], 0, 0
+        if shard.span:
+            self._groups.append(turn, shard.key, shard.writes, shard.span, partial(_run_all, shard.thens))
+            shard.writes, shard.thens, shard.span, shard.bytes = [], [], 0, 0
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         box = self._boxes.get(group)
@@ -210,7 +205,8 @@ class Shards:
         if box is None:
             self._groups.retire(turn, group)
         elif not box.ending and self._groups.serving(box.shard.key):
-            box.ending = self._add_last(turn, box, box.place.deletes(), 1)
+            box.ending = True
+            self._add_last(turn, box, box.place.deletes(), 1, lambda turn: self._ended(turn, box))
 
     # From the groups -------------------------------------------------------------------------------------------
     def is_shard(self, group: Key) -> bool:
@@ -272,18 +268,11 @@ class Shards:
         del box.shard.boxes[key]
         self._mail.on_ownership_lost(turn, OwnershipLost(key, config))
 
-    def committed(self, turn: Turn, event: Committed) -> None:
-        """An operation of a shard is on all copies."""
-        assert self._mail is not None
-        shard = self._shards.get(event.group)
-        for key, ticket in shard.pending.pop(event.ticket, ()) if shard is not None else ():
-            box = self._boxes.get(key)
-            if box is None or box.ending != ticket:
-                self._mail.on_committed(turn, Committed(key, ticket))
-                continue
-            config = self._groups.config(event.group)
-            assert config is not None
-            self._end(turn, key, msgspec.structs.replace(config, members=()))
+    def _ended(self, turn: Turn, box: Hosted) -> None:
+        """The end of a mailbox is on all copies."""
+        config = self._groups.config(box.shard.key)
+        assert config is not None
+        self._end(turn, box.key, msgspec.structs.replace(config, members=()))
 
     def page_loaded(self, turn: Turn, event: PageLoaded) -> None:
         """Rows of a mailbox, asked for by `load_page`; or of a group that passes through."""
@@ -295,6 +284,12 @@ class Shards:
         rows = [Row(parts[1], row.seq, row.value) for row in event.rows if (parts := split(row.key)) is not None]
         parts = split(event.next) if event.next is not None else None
         self._mail.on_page(turn, PageLoaded(key, event.token, rows, parts[1] if parts is not None else None))
+
+
+def _run_all(thens: list[Then], turn: Turn) -> None:
+    """What follows from all that mailboxes of a shard appended to one operation, in order."""
+    for then in thens:
+        then(turn)
 
 
 def _rest(place: RowPlace, following: bytes | None) -> bytes | None:

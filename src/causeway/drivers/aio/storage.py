@@ -12,12 +12,13 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Protocol
 
 from causeway.core.effects import Load, Persist
 from causeway.core.events import Loaded
 from causeway.limits import COMMIT_BYTES_MAX
-from causeway.store.base import Put, Store, Write
+from causeway.store.base import Put, Store
 
 Done = Callable[[Sequence[Persist | Loaded]], None]
 Failed = Callable[[BaseException], None]
@@ -107,11 +108,12 @@ class ThreadStorage:
         size = 0
         for persists, loads in work:
             for persist in persists:
+                if group:  # nobody need know how large a Persist is that nothing follows
+                    size += sum(len(write.value) for write in group[-1].writes if isinstance(write, Put))
+                    if size >= COMMIT_BYTES_MAX:
+                        self._commit(group)
+                        group, size = [], 0
                 group.append(persist)
-                size += sum(len(write.value) for write in persist.writes if isinstance(write, Put))
-                if size >= COMMIT_BYTES_MAX:
-                    self._commit(group)
-                    group, size = [], 0
             if loads:
                 self._commit(group)
                 group, size = [], 0
@@ -120,9 +122,9 @@ class ThreadStorage:
 
     def _commit(self, group: list[Persist]) -> None:
         if group:
-            writes: list[Write] = []
-            for persist in group:
-                writes += persist.writes
+            writes = group[0].writes
+            if len(group) > 1:
+                writes = list(chain.from_iterable(persist.writes for persist in group))
             self._store.commit(writes)
             self._report(self._done, group)
 

@@ -98,20 +98,22 @@ class SingleOwner(Checker):
                 self._epoch[place] = max(config.epoch, self._epoch.get(place, 0))
 
     def _on_replicate(self, sender: str, head: Replicate) -> None:
-        owner = self._owner.setdefault((head.group, head.epoch), sender)
-        if owner != sender:
-            self.complain(f"{owner} and {sender} both own {head.group.hex()} in epoch {head.epoch}")
-        place = (sender, head.group)
-        self._epoch[place] = max(head.epoch, self._epoch.get(place, 0))
-        self._choose(head.group, head.epoch)
+        for group, epoch, *_ in head.operations:
+            owner = self._owner.setdefault((group, epoch), sender)
+            if owner != sender:
+                self.complain(f"{owner} and {sender} both own {group.hex()} in epoch {epoch}")
+            place = (sender, group)
+            self._epoch[place] = max(epoch, self._epoch.get(place, 0))
+            self._choose(group, epoch)
 
     def _on_copied(self, sender: str, head: Copied) -> None:
-        fence = self._fence.get((sender, head.group))
-        if fence is not None and head.epoch < fence[0] and head.seq > fence[1]:
-            self.complain(
-                f"{sender} promised epoch {fence[0]} of {head.group.hex()} with position {fence[1]} "
-                f"and then confirmed position {head.seq} of epoch {head.epoch}"
-            )
+        for group, epoch, seq in head.positions:
+            fence = self._fence.get((sender, group))
+            if fence is not None and epoch < fence[0] and seq > fence[1]:
+                self.complain(
+                    f"{sender} promised epoch {fence[0]} of {group.hex()} with position {fence[1]} "
+                    f"and then confirmed position {seq} of epoch {epoch}"
+                )
 
     def _on_deposit(self, receiver: str, head: Deposit) -> None:
         stream = (head.source, head.incarnation, head.dest, head.stream)

@@ -56,8 +56,8 @@ class Plane:
         return self.agents.gain(self.turn, OwnershipGained(group, config_of(name, ME, OTHER), [], None))
 
     def commit(self) -> None:
-        for ticket in self.groups.take():
-            self.agents.on_committed(self.turn, D, ticket)
+        for then in self.groups.take():
+            then(self.turn)
 
     def hears(self, head: Announce | LinkReport | Holdings | Distances) -> bool:
         taken = self.agents.arrived(self.turn, D, head)

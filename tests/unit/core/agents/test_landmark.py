@@ -59,7 +59,7 @@ class Hill:
     def gain(self, epoch: int = 5) -> None:
         """As a landmark that has nothing but the rows."""
         self.groups.operations.clear()
-        self.landmark = Landmark("d", GROUP, self.groups, self.links, BrokerConfig(name="b1"))
+        self.landmark = Landmark("d", GROUP, self.groups, self.links, BrokerConfig(name="b1"), told=lambda *_: None)
         rows = [self.rows[key] for key in sorted(self.rows)]
         config = config_of(agents_name("d"), ME, OTHER, epoch=epoch)
         turn = Turn(self.now)
@@ -78,14 +78,14 @@ class Hill:
 
     def commit(self) -> None:
         while self.groups.operations:
-            ticket, _, writes = self.groups.operations.pop(0)
+            then, _, writes = self.groups.operations.pop(0)
             for write in writes:
                 if isinstance(write, Put):
                     self.rows[write.key] = Row(write.key, write.seq, write.value)
                 else:
                     assert isinstance(write, Delete)
                     self.rows.pop(write.start, None)
-            self.landmark.on_committed(Turn(self.now), ticket)
+            then(Turn(self.now))
 
     def look(self) -> None:
         turn = Turn(self.now)
@@ -616,8 +616,8 @@ def proposed(hill: Hill, plan: PlannedItems) -> list[PolicyTaken]:
     hill.landmark.on_proposed(turn, plan, Asker(7, 3))
     assert not (hill.groups.operations and turn.effects.sends)
     while hill.groups.operations:
-        ticket, _, _ = hill.groups.operations.pop(0)
-        hill.landmark.on_committed(turn, ticket)
+        then, _, _ = hill.groups.operations.pop(0)
+        then(turn)
     return [send.head for send in turn.effects.sends if send.conn == 7 and isinstance(send.head, PolicyTaken)]
 
 

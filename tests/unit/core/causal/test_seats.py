@@ -80,8 +80,8 @@ def test_a_mailbox_that_never_ends_has_not_ended_whoever_says_so(mailbox: str, *
     stage.hears_broker(Bound(mailbox, "b2"))
     causal.gain(at(), OwnershipGained(group, config_of(SEAT, ME, OTHER), [], None))
     stage.hears(msgspec.structs.replace(LETTER, causal=Causal(mailbox)), BODY)
-    ((ticket, _, _),) = stage.groups.operations
-    causal.on_committed(at(), group, ticket)
+    (then,) = stage.groups.take()
+    then(at())
     (seat,) = causal._seats.all.values()
     (entry,) = seat.entries.values()
     stage.hears_broker(

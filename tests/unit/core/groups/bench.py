@@ -142,6 +142,9 @@ class Bench:
         self.groups = Groups(self.broker_config, self.links, self.ring, random.Random(1))
         self.now = START
         self.events: list[InternalEvent] = []
+        self.committed: list[int] = []
+        """Operations that are on all members, since the last `forget`."""
+        self._appended = 0
         self.persists: list[Persist] = []
         """Everything written since the last `forget`."""
         self.writing: list[Persist] = []
@@ -158,9 +161,13 @@ class Bench:
             event = turn.inbox.popleft()
             if isinstance(event, PeerMessage):
                 self.groups.on_message(turn, event.peer, event.head, event.body)
+            elif isinstance(event, Committed):
+                for then in event.thens:
+                    then(turn)
             else:
                 self.events.append(event)
                 self._root_event(turn, event)
+        self.groups.flush(turn)
         for persist in turn.effects.persists:
             self._write(persist)
         for load in turn.effects.loads:
@@ -172,12 +179,13 @@ class Bench:
 
     def replicate(self, owner: Peer, seq: int, *writes: Write, epoch: int = 7, token: int = 0) -> None:
         """An operation of an owner reaches us."""
-        self.feed(owner, Replicate(KEY, epoch, token or self.me.store, seq, 1), encoded(writes))
+        self.feed(owner, Replicate(((KEY, epoch, token or self.me.store, seq, 1),)), encoded([writes]))
 
     def append(self, *writes: Write) -> int:
-        ticket = self.turn(lambda turn: self.groups.append(turn, KEY, writes, 1))
-        assert isinstance(ticket, int)
-        return ticket
+        """An operation of ours; its number, which is in `committed` when it is on all members."""
+        number = self._appended = self._appended + 1
+        self.turn(lambda turn: self.groups.append(turn, KEY, writes, 1, lambda turn: self.committed.append(number)))
+        return number
 
     def down(self, *peers: Peer) -> None:
         for peer in peers:
@@ -291,14 +299,13 @@ class Bench:
     def forget(self) -> None:
         self.links.sent.clear()
         self.events.clear()
+        self.committed.clear()
         self.persists.clear()
 
     # Inside ----------------------------------------------------------------------------------------------------
     def _root_event(self, turn: Turn, event: InternalEvent) -> None:
         directory = self.groups.directory
         match event:
-            case Committed(group=group) if group == ROOT:
-                directory.on_committed(turn, event.ticket)
             case OwnershipGained(group=group) if group == ROOT:
                 directory.on_ownership_gained(event)
             case OwnershipLost(group=group) if group == ROOT:

@@ -50,7 +50,7 @@ def directory(**settings: int) -> Bench:
 def commit(bench: Bench) -> None:
     """All copies of the root have everything appended so far."""
     bench.durable()
-    bench.feed(B, Copied(ROOT, 1, bench.groups.position(ROOT)))
+    bench.feed(B, Copied(((ROOT, 1, bench.groups.position(ROOT)),)))
 
 
 def born(bench: Bench, asker: Peer = C) -> Config:
@@ -74,7 +74,7 @@ def test_birth_is_answered_only_when_it_is_on_all_copies_of_the_root() -> None:
     bench.feed(C, Resolve(KEY, "orders", (C, D)))
     bench.durable()
     assert not bench.said(Resolved)
-    bench.feed(B, Copied(ROOT, 1, 2))
+    bench.feed(B, Copied(((ROOT, 1, 2),)))
     assert bench.said(Resolved, to=C)
 
 
@@ -129,7 +129,7 @@ def test_birth_that_was_not_committed_is_not_answered_by_an_owner_that_lost_the_
     bench.feed(C, Resolve(KEY, "orders", (C, D)))
     bench.feed(B, Chosen(ROOT, root(B, A, epoch=2)))
     bench.settle()
-    bench.feed(B, Copied(ROOT, 1, 2))
+    bench.feed(B, Copied(((ROOT, 1, 2),)))
     assert not bench.said(Resolved)
     bench.feed(D, Resolve(KEY, "orders", (D, C)))
     assert bench.said(Outdated, to=D, group=ROOT, config=root(B, A, epoch=2))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
-from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed
 from causeway.core.groups.registry import ROOT
 from causeway.core.messages import (
     Accept,
@@ -120,7 +120,7 @@ def test_owner_that_slept_through_the_end_of_its_group_owns_the_next_life_with_n
     assert not bench.groups.owned(KEY)
     bench.settle()
     bench.feed(B, Installed(KEY, 2048, 1))
-    assert bench.told(OwnershipResumed) == bench.told(Committed) == []
+    assert bench.told(OwnershipResumed) == bench.committed == []
     assert [(event.config, event.rows) for event in bench.told(OwnershipGained)] == [(reborn, [])]
     assert bench.rows() == {}
     assert bench.groups.position(KEY) == 1
@@ -136,13 +136,13 @@ def test_write_of_an_earlier_ownership_that_becomes_durable_says_nothing_about_o
     bench.settle()
     bench.feed(B, Installed(KEY, 2048, 1))
     ours = bench.append(put(b"y", b"new"))
-    bench.feed(B, Copied(KEY, 2048, 2))
+    bench.feed(B, Copied(((KEY, 2048, 2),)))
     written, bench.writing = bench.writing, late
     bench.durable()
-    assert bench.told(Committed) == []
+    assert bench.committed == []
     bench.writing = written
     bench.durable()
-    assert bench.told(Committed) == [Committed(KEY, ours)]
+    assert bench.committed == [ours]
 
 
 def test_deposed_owner_stops_and_says_so() -> None:

@@ -38,7 +38,7 @@ def owner() -> Bench:
 def commit(bench: Bench, *peers: Peer) -> None:
     bench.durable()
     for peer in peers:
-        bench.feed(peer, Copied(KEY, 7, bench.groups.position(KEY)))
+        bench.feed(peer, Copied(((KEY, 7, bench.groups.position(KEY)),)))
 
 
 # Lost members and owners -----------------------------------------------------------------------------------------

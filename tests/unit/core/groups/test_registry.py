@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
+from causeway.core.effects import Persist
 from causeway.core.events import PeerMessage
 from causeway.core.groups import membership
 from causeway.core.groups import registry as registry_module
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.state import Group, Meta, Tenure
 from causeway.core.machine import Turn
-from causeway.core.messages import Chosen, Config, Copied, Inquire, Installed, NotMember, Prepare, Promised
+from causeway.core.messages import Chosen, Config, Inquire, Installed, NotMember, Prepare, Promised
 from causeway.limits import GROUPS_LEARNED_MAX
 from causeway.store.base import LOCAL, Page
 from causeway.types import Key, Peer, key_of
@@ -177,37 +178,48 @@ def test_message_to_ourselves_comes_back_within_the_turn() -> None:
 
 def test_answer_to_another_broker_waits_inside_the_write() -> None:
     r, turn = registry(), Turn(1)
-    r.persist(turn, [put(b"b1", b"x")], B.id, Copied(KEY, 7, 2))
-    (persist,) = turn.effects.persists
-    assert [(send.conn, send.head) for send in persist.then] == [(r.links.conn_of(B.id), Copied(KEY, 7, 2))]
+    r.persist(turn, [put(b"b1", b"x")], B.id, Installed(KEY, 7, 2))
+    persist = flushed(r, turn)
+    assert [(send.conn, send.head) for send in persist.then] == [(r.links.conn_of(B.id), Installed(KEY, 7, 2))]
     assert not turn.effects.sends
 
 
 def test_write_happens_although_nobody_can_be_answered() -> None:
     r, turn = registry(), Turn(1)
     r.links.down.add(B.id)  # type: ignore[attr-defined]
-    r.persist(turn, [put(b"b1", b"x")], B.id, Copied(KEY, 7, 2))
-    (persist,) = turn.effects.persists
+    r.persist(turn, [put(b"b1", b"x")], B.id, Installed(KEY, 7, 2))
+    persist = flushed(r, turn)
     assert (list(persist.writes), list(persist.then)) == ([put(b"b1", b"x")], [])
 
 
 def test_answer_to_ourselves_comes_once_and_only_when_its_write_is_durable() -> None:
     r, turn = registry(), Turn(1)
-    r.persist(turn, [put(b"b1", b"x")], A.id, Copied(KEY, 7, 2))
-    (persist,) = turn.effects.persists
+    r.persist(turn, [put(b"b1", b"x")], A.id, Installed(KEY, 7, 2))
+    persist = flushed(r, turn)
+    assert not persist.then
     assert not turn.inbox
-    for _ in range(2):
-        assert r.taken(turn, persist.token) is None
-    assert list(turn.inbox) == [PeerMessage(A, Copied(KEY, 7, 2), b"")]
+    written = r.out.written(persist.token)
+    assert written is not None
+    assert (written.own, written.answers) == ({}, [Installed(KEY, 7, 2)])
+    assert r.out.written(persist.token) is None
 
 
 def test_own_operation_is_reported_by_its_end_once() -> None:
     r, turn, ours = registry(), Turn(1), group(A)
     ours.tenure = Tenure(1, lineage=3)
     r.persist_own(turn, ours, [put(b"b1", b"x")], 5)
+    persist = flushed(r, turn)
+    written = r.out.written(persist.token)
+    assert written is not None
+    assert (written.own, written.answers) == ({KEY: (5, 3)}, [])
+    assert r.out.written(persist.token) is None
+
+
+def flushed(r: Registry, turn: Turn) -> Persist:
+    """The one Persist of a turn that ends."""
+    r.out.flush(turn, r.new_token())
     (persist,) = turn.effects.persists
-    assert r.taken(turn, persist.token) == (KEY, 5, 3)
-    assert r.taken(turn, persist.token) is None
+    return persist
 
 
 # Groups left long ago ------------------------------------------------------------------------------------------

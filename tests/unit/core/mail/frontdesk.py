@@ -8,7 +8,7 @@ from causeway.config import BrokerConfig
 from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
-from causeway.core.events import ClientMessage, Committed, OwnershipGained, PeerMessage
+from causeway.core.events import ClientMessage, OwnershipGained, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import Deposit, Message
@@ -65,7 +65,7 @@ class Stage:
         turn = at()
         while self.groups.operations:
             operations, self.groups.operations = self.groups.operations, []
-            for ticket, group, _ in operations:
-                self.desk.on_committed(turn, Committed(group, ticket))
+            for then, _, _ in operations:
+                then(turn)
             self.desk.flush(turn)
         return turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.messages import (
     AskInterest,
     Attach,
@@ -32,7 +32,7 @@ def config_of(name: str, owner: Peer, *others: Peer, epoch: int = 5) -> Config:
 
 
 class FakeGroups:
-    """Replica groups: `own` makes one ours; operations are committed by whoever holds the ticket."""
+    """Replica groups: `own` makes one ours; an operation is committed by whoever calls what follows from it."""
 
     def __init__(self) -> None:
         self.configs: dict[Key, Config] = {}
@@ -40,7 +40,8 @@ class FakeGroups:
         """Owned groups, and whether they may be written."""
         self.suspected: set[BrokerId] = set()
         self.obstacles: dict[Key, str] = {}
-        self.operations: list[tuple[int, Key, list[Write]]] = []
+        self.operations: list[tuple[Then, Key, list[Write]]] = []
+        """What follows from each, its group, and what it writes."""
         self.loads: list[tuple[Key, bytes]] = []
         """Pages asked for; their tokens count from 1."""
         self.asked: list[tuple[str, Key]] = []
@@ -58,10 +59,10 @@ class FakeGroups:
         self.configs[key] = config_of(name, owner, *others)
         return key
 
-    def take(self) -> list[int]:
-        """Tickets of the operations since the last call."""
+    def take(self) -> list[Then]:
+        """What follows from the operations since the last call."""
         operations, self.operations = self.operations, []
-        return [ticket for ticket, _, _ in operations]
+        return [then for then, _, _ in operations]
 
     # ports.Groups
     def home(self, key: Key) -> Key:
@@ -91,11 +92,10 @@ class FakeGroups:
     def position(self, group: Key) -> int:
         return self._next
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
         assert self.serving(group), "nothing is appended to a group that may not be written"
-        ticket, self._next = self._next, self._next + span
-        self.operations.append((ticket, group, list(writes)))
-        return ticket
+        self._next += span
+        self.operations.append((then or _nothing, group, list(writes)))
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         self.loads.append((group, start))
@@ -116,6 +116,10 @@ class FakeGroups:
     def forget(self, group: Key) -> None:
         self.asked.append(("forget", group))
         del self.configs[group]
+
+
+def _nothing(turn: Turn) -> None:
+    """Nobody waits for an operation."""
 
 
 class FakeCourier:

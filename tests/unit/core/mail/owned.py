@@ -46,8 +46,8 @@ class Stage:
     def commit(self, now: int = 0) -> Turn:
         """All operations on their way arrive; the turn ends."""
         turn = at(now)
-        for ticket in self.groups.take():
-            self.office.on_committed(turn, self.key, ticket)
+        for then in self.groups.take():
+            then(turn)
         self.office.flush(turn)
         return turn
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from causeway.config import BrokerConfig
-from causeway.core.machine import Turn
+from causeway.core.machine import Then, Turn
 from causeway.core.mail import coordinator as coordinator_module
 from causeway.core.mail.coordinator import PREPARE_PATIENCE, SPAN_COST, Coordinator
 from causeway.core.messages import (
@@ -43,7 +43,8 @@ class World:
     def __init__(self) -> None:
         self.posted: list[Postable] = []
         self.rows: dict[bytes, Put] = {}
-        self.tickets = 0
+        self.appended = 0
+        self._then: Then | None = None
         self.epoch = 5
         self.may_write = True
 
@@ -64,17 +65,22 @@ class World:
         return False
 
     def position(self, group: Key) -> int:
-        return self.tickets
+        return self.appended
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
-        self.tickets += 1
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
+        self.appended += 1
+        self._then = then
         for write in writes:
             if isinstance(write, Put):
                 self.rows[write.key] = write
             else:
                 stop = write.stop or write.start + b"\x00"
                 self.rows = {key: row for key, row in self.rows.items() if not write.start <= key < stop}
-        return self.tickets
+
+    def committed(self, turn: Turn | None = None) -> None:
+        """The last operation is on all copies."""
+        assert self._then is not None
+        self._then(turn or Turn(0))
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int) -> int:
         return 0
@@ -129,7 +135,7 @@ def run_to_decision(
 
 def run_to_end(coordinator: Coordinator, world: World, number: int = 1, incarnation: int = 9, now: int = 0) -> None:
     prepares = run_to_decision(coordinator, world, number, incarnation, now)
-    coordinator.on_committed(Turn(now), HOME, world.tickets)
+    world.committed(Turn(now))
     carry_out(coordinator, prepares)
     world.take()
 
@@ -156,7 +162,7 @@ def test_nobody_is_told_before_the_decision_is_on_all_copies() -> None:
     run_to_decision(coordinator, world)
     assert coordinator.outcomes == []
     assert world.take() == []
-    assert coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     assert [(o.number, o.committed) for o in coordinator.outcomes] == [(1, True)]
     assert [(d.mailbox, d.committed) for d in world.posted if isinstance(d, TxDecide)] == [
         ("x", True),
@@ -176,7 +182,7 @@ def test_what_a_transaction_sends_is_traced_from_its_beginning_to_its_decision()
     assert told(asked) == [(Step.SENT, "x", ""), (Step.SENT, "y", "")]
     for prepare in world.take():
         coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
-    coordinator.on_committed(decided, HOME, world.tickets)
+    world.committed(decided)
     assert told(decided) == [(Step.ACKNOWLEDGED, "x", ""), (Step.ACKNOWLEDGED, "y", "")]
     one = decided.effects.traces[0]
     assert (one.source, one.incarnation, one.stream, one.first, one.last) == ("app", 9, 3, 1, 1)
@@ -217,7 +223,7 @@ def test_silence_aborts_after_patience() -> None:
 def test_a_repeated_commit_of_a_decided_transaction_is_answered_and_not_run_again() -> None:
     coordinator, world = make()
     run_to_decision(coordinator, world)
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     world.take()
     coordinator.outcomes.clear()
     coordinator.commit(Turn(0), HOME, commit(), BODY)
@@ -249,7 +255,7 @@ def test_a_mailbox_in_doubt_hears_commit_only_for_the_attempt_that_was_decided()
     ask = TxAsk("app", 9, 1, prepare.attempt, "x", ME)
     coordinator.on_ask(Turn(0), HOME, ask)
     assert world.take() == [], "still undecided: no answer"
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     world.take()
     coordinator.on_ask(Turn(0), HOME, ask)
     coordinator.on_ask(Turn(0), HOME, TxAsk("app", 9, 1, prepare.attempt - 1, "x", ME))
@@ -277,7 +283,7 @@ def test_a_decision_is_announced_until_every_mailbox_has_carried_it_out() -> Non
     coordinator, world = make()
     (prepare, *_) = run_to_decision(coordinator, world)
     assert isinstance(prepare, TxPrepare)
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     world.take()
     for mailbox in ("x", "y"):
         coordinator.on_done(Turn(0), HOME, TxDone("app", 9, 1, prepare.attempt, mailbox))
@@ -311,7 +317,7 @@ def test_old_decisions_that_are_carried_out_are_forgotten_and_others_are_not(mon
         for prepare in world.take():
             if isinstance(prepare, TxPrepare):
                 coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
-        coordinator.on_committed(Turn(0), HOME, world.tickets)
+        world.committed()
         if number != 2:  # 2 is still being carried out when 4 is decided
             for decide in world.take():
                 assert isinstance(decide, TxDecide)
@@ -325,7 +331,7 @@ def test_commit_of_an_operation_is_not_reported_after_the_mailbox_is_lost() -> N
     coordinator, world = make()
     run_to_decision(coordinator, world)
     coordinator.lose(HOME)
-    assert not coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     assert coordinator.outcomes == []
 
 
@@ -367,7 +373,7 @@ def test_transactions_under_way_of_one_application_are_bounded_by_number(monkeyp
     assert len(world.take()) == 3, "another application has its own bound"
     for prepare in prepares:
         coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     world.take()
     coordinator.commit(Turn(0), HOME, commit(4), BODY)
     assert len(world.take()) == 3, "one was decided"
@@ -404,7 +410,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_decision_goes_with_many_later_ones_also_when_it_was_carried_out_late() -> None:
     coordinator, world = make()
     late = run_to_decision(coordinator, world, 1)
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     world.take()
     for number in (2, 3, 4, 5):
         run_to_end(coordinator, world, number)
@@ -432,7 +438,7 @@ def test_incarnation_with_a_decision_that_is_not_carried_out_everywhere_is_kept(
     coordinator, world = make()
     run_to_decision(coordinator, world, 1, incarnation=1)
     if confirmed:
-        coordinator.on_committed(Turn(0), HOME, world.tickets)
+        world.committed()
     world.take()
     for incarnation in (2, 3, 4):
         run_to_end(coordinator, world, 1, incarnation)
@@ -455,7 +461,7 @@ def test_coordinator_is_deciding_until_everybody_has_carried_it_out() -> None:
     assert coordinator.is_deciding(HOME)
     for prepare in world.take():
         coordinator.on_prepared(Turn(0), HOME, prepared(prepare))
-    coordinator.on_committed(Turn(0), HOME, world.tickets)
+    world.committed()
     decides = world.take()
     for decide in decides:
         assert isinstance(decide, TxDecide)

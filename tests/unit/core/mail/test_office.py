@@ -487,9 +487,6 @@ def test_lost_mailbox_sends_consumers_and_senders_to_the_new_owner() -> None:
     (answer,) = stage.courier.said()
     assert isinstance(answer, Rejected)
     assert answer.code == Code.NOT_OWNER
-    for ticket in stage.groups.take():
-        stage.office.on_committed(at(), KEY, ticket)
-    assert stage.courier.said() == [], "what is committed now is not ours to report"
 
 
 def test_loss_of_an_unknown_mailbox_is_nothing() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from causeway.core.events import Committed, OwnershipGained, OwnershipLost, OwnershipResumed, PageLoaded
-from causeway.core.machine import Turn
+from causeway.core.events import OwnershipGained, OwnershipLost, OwnershipResumed, PageLoaded
+from causeway.core.machine import Then, Turn
 from causeway.core.shards.rows import KINDS, RowPlace, split
 from causeway.core.shards.shards import Shards
 from causeway.limits import SHARD_OPERATION_BYTES_MAX
@@ -32,9 +32,9 @@ class Groups(FakeGroups):
     def position(self, group: Key) -> int:
         return self.positions.get(group, 1)
 
-    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int) -> int:
+    def append(self, turn: Turn, group: Key, writes: Sequence[Write], span: int, then: Then | None = None) -> None:
         self.positions[group] = self.position(group) + span
-        return super().append(turn, group, writes, span)
+        super().append(turn, group, writes, span, then)
 
     def load_page(self, turn: Turn, group: Key, start: bytes, bytes_max: int, stop: bytes = b"") -> int:
         self.pages.append((group, start, stop))
@@ -57,9 +57,6 @@ class Mail:
     def on_ownership_lost(self, turn: Turn, event: OwnershipLost) -> None:
         self.log.append(event)
 
-    def on_committed(self, turn: Turn, event: Committed) -> None:
-        self.log.append(event)
-
     def on_page(self, turn: Turn, event: PageLoaded) -> None:
         self.log.append(event)
 
@@ -67,6 +64,8 @@ class Mail:
 class House:
     def __init__(self, rows: list[Row] | None = None, following: bytes | None = None) -> None:
         self.groups, self.mail, self.turn = Groups(), Mail(), Turn(7)
+        self.stored: list[str] = []
+        """Mailboxes whose rows are on all copies, in that order."""
         self.shards = Shards(self.groups, 1)
         self.shards.open(self.mail)
         self.shards.gain(self.turn, OwnershipGained(HOME, config_of(SHARD, ME, OTHER), rows or [], following))
@@ -75,18 +74,21 @@ class House:
         for name in names:
             self.shards.begin(self.turn, key_of(name), name)
 
-    def store(self, name: str, key: bytes, value: bytes = b"v", span: int = 1) -> int:
+    def store(self, name: str, key: bytes, value: bytes = b"v", span: int = 1) -> None:
         number = self.shards.position(key_of(name))
-        return self.shards.append(self.turn, key_of(name), [Put(key_of(name), key, number, value)], span)
+        self.shards.append(
+            self.turn, key_of(name), [Put(key_of(name), key, number, value)], span, lambda _: self.stored.append(name)
+        )
 
 
 def test_what_mailboxes_write_in_a_turn_is_one_operation_in_order_and_each_hears_of_its_own() -> None:
     house = House()
     house.begin("a", "b")
-    tickets = [(key_of(name), house.store(name, b"b\1")) for name in ("a", "b", "a")]
+    for name in ("a", "b", "a"):
+        house.store(name, b"b\1")
     assert house.groups.operations == [], "nothing before the end of the turn"
     house.shards.flush(house.turn)
-    ((ticket, group, writes),) = house.groups.operations
+    ((then, group, writes),) = house.groups.operations
     assert group == HOME
     kinds = [(write.key[:1], split(write.key)) for write in writes if isinstance(write, Put)]
     assert kinds == [
@@ -96,9 +98,9 @@ def test_what_mailboxes_write_in_a_turn_is_one_operation_in_order_and_each_hears
         (b"b", ("b", b"b\1")),
         (b"b", ("a", b"b\1")),
     ]
-    house.shards.committed(house.turn, Committed(HOME, ticket))
-    heard = [(event.group, event.ticket) for event in house.mail.log if isinstance(event, Committed)]
-    assert [one for one in heard if one in tickets] == tickets
+    assert house.stored == []
+    then(house.turn)
+    assert house.stored == ["a", "b", "a"]
     house.shards.flush(house.turn)
     assert len(house.groups.operations) == 1, "nothing is said twice"
 
@@ -170,14 +172,14 @@ def test_mailbox_that_ends_leaves_nothing_and_takes_nothing_more() -> None:
     house.shards.retire(house.turn, key_of("a"))
     assert not house.shards.serving(key_of("a"))
     house.shards.flush(house.turn)
-    ((ticket, _, writes),) = house.groups.operations
+    ((then, _, writes),) = house.groups.operations
     store = MemoryStore()
     store.open()
     store.commit(writes)
     left = [split(row.key) for row in store.scan(HOME, b"", b"", 1 << 30).rows]
     assert {parts[0] for parts in left if parts is not None} == {"ab"}
     assert house.shards.owned(key_of("a")), "until that is on all copies"
-    house.shards.committed(house.turn, Committed(HOME, ticket))
+    then(house.turn)
     (lost,) = [event for event in house.mail.log if isinstance(event, OwnershipLost)]
     assert (lost.group, lost.config.members) == (key_of("a"), ())
     assert house.shards.hosts(key_of("a"))

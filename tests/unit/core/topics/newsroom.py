@@ -12,7 +12,7 @@ from causeway.config import BrokerConfig
 from causeway.core.agents.agents import BrokerAgents
 from causeway.core.causal.causal import BrokerCausal
 from causeway.core.deadlines import Alarm
-from causeway.core.events import ClientMessage, Committed, OwnershipGained, OwnershipLost, PeerMessage
+from causeway.core.events import ClientMessage, OwnershipGained, OwnershipLost, PeerMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
 from causeway.core.messages import (
@@ -139,7 +139,7 @@ class Newsroom:
         """All operations on their way arrive, and those that follow from them."""
         while self.groups.operations:
             operations, self.groups.operations = self.groups.operations, []
-            for ticket, group, writes in operations:
+            for then, group, writes in operations:
                 rows = self.rows.setdefault(group, {})
                 for write in writes:
                     if isinstance(write, Put):
@@ -149,7 +149,7 @@ class Newsroom:
                         for key in [key for key in rows if write.start <= key < stop]:
                             del rows[key]
                 turn = Turn(self.now)
-                self.desk.on_committed(turn, Committed(group, ticket))
+                then(turn)
                 self.end(turn)
 
     def pass_time(self, duration: Duration) -> None:

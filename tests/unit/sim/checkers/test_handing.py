@@ -24,7 +24,7 @@ class Scene:
         self.own("a", epoch=1)
 
     def own(self, broker: str, epoch: int) -> None:
-        self.panel.frame(broker, "copy", Replicate(key_of("queue"), epoch, 1, 0, 1), brokers=True)
+        self.panel.frame(broker, "copy", Replicate(((key_of("queue"), epoch, 1, 0, 1),)), brokers=True)
 
     def hand_out(self, broker: str, receiver: str, first: int = 7, count: int = 1) -> None:
         head = Deliver("queue", 1, first, "shop", 1, 2, first, count, 0, 4, 0)

@@ -17,7 +17,7 @@ class Scene:
         self.checker = SingleOwner()
 
     def replicate(self, sender: str, epoch: int) -> None:
-        self._step(sender, "x", Replicate(GROUP, epoch, 1, 0, 1))
+        self._step(sender, "x", Replicate(((GROUP, epoch, 1, 0, 1),)))
 
     def deposit(self, receiver: str, number: int) -> None:
         self._step("client", receiver, Deposit("s", 1, "box", 2, number, 1, 0, 1, 4, 0), brokers=False)
@@ -30,7 +30,7 @@ class Scene:
         self._step(sender, "x", Promised(GROUP, epoch, (1, b""), epoch - 1, seq))
 
     def copied(self, sender: str, epoch: int, seq: int) -> None:
-        self._step(sender, "x", Copied(GROUP, epoch, seq))
+        self._step(sender, "x", Copied(((GROUP, epoch, seq),)))
 
     def _step(self, sender: str, receiver: str, head: object, *, brokers: bool = True) -> None:
         self.checker.now += 1

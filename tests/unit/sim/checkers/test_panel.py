@@ -38,7 +38,7 @@ def test_panel_raises_what_any_checker_complains_about() -> None:
 
 def test_panel_shows_frames_to_the_owner_checker() -> None:
     panel = Panel(lambda: 0)
-    frame = Replicate(Key(bytes(16)), 1, 1, 0, 1)
+    frame = Replicate(((Key(bytes(16)), 1, 1, 0, 1),))
     panel.frame("a", "x", frame, brokers=True)
     with pytest.raises(Wrong, match="SingleOwner"):
         panel.frame("b", "x", frame, brokers=True)
