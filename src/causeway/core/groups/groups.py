@@ -278,8 +278,8 @@ class Groups:
         self._r.release(peer.id)
         self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
+            self._membership.lost_storage(group, peer)
             if group.member(peer.id) is not None:
-                self._membership.lost_storage(group, peer)
                 if group.config.owner == peer.id:
                     self._r.send(turn, peer.id, Inquire(group.key, group.config.epoch))
                 elif group.tenure is not None:
@@ -390,12 +390,18 @@ class Groups:
 
     def described(self, names: Container[str]) -> list[dict[str, object]]:
         """Those of these groups that we are a member of, in the order of their names; for people."""
-        may_append, lost = self._replication.may_append, self._loading.lost
         found = sorted(
             (g for g in self._r.groups.values() if g.config.name in names), key=lambda g: (g.key != ROOT, g.config.name)
         )
         return [
-            described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0)) for g in found
+            described(
+                g,
+                serving=self._replication.may_append(g),
+                blocked=self.blocked(g.key),
+                exposed=self._policy.exposed(g),
+                lost=self._loading.lost.get(g.key, 0),
+            )
+            for g in found
         ]
 
 

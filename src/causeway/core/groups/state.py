@@ -115,7 +115,7 @@ class Group:
     tenure: Tenure | None = None
     attempt: Attempt | None = None
     gone: dict[BrokerId, int] = field(default_factory=dict)
-    """Members whose storage denied the membership, with the token they offer now."""
+    """Voters whose storage is another than they were admitted with, with the token they offer now."""
     ballot_seen: int = 0
     previous: Config | None = None
     """The epoch before, as far as this life remembers: its members may still hold rows that are damaged here."""
@@ -124,9 +124,9 @@ class Group:
     def config(self) -> Config:
         return self.meta.config
 
-    def votes(self, broker: BrokerId) -> bool:
-        """Whether a broker has a say in what follows the current epoch."""
-        return member_in(voters(self.meta.config), broker) is not None
+    def voter(self, broker: BrokerId) -> Member | None:
+        """The broker's say, as a member or a witness, in what follows the current epoch."""
+        return member_in(voters(self.meta.config), broker)
 
     def member(self, broker: BrokerId) -> Member | None:
         """The broker's membership in the current epoch."""
@@ -166,6 +166,11 @@ def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
     able = [m.peer.id for m in voters(config) if m.peer.id in present]
     complete = [m.peer.id for m in config.members if m.peer.id in present and m.peer.id not in config.incomplete]
     return len(able) >= majority(config) and bool(complete)
+
+
+def bears_one_loss(config: Config, brokers: Sequence[BrokerId]) -> bool:
+    """Whether these can go on whichever of them fails next."""
+    return all(is_quorum(config, [b for b in brokers if b != lost]) for lost in brokers)
 
 
 def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
@@ -233,7 +238,7 @@ def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dic
     return Config(config.name, config.epoch + 1, owner, tuple(members_next), incomplete, config.born)
 
 
-def described(group: Group, *, serving: bool, blocked: str | None, lost: int) -> dict[str, object]:
+def described(group: Group, *, serving: bool, blocked: str | None, exposed: bool, lost: int) -> dict[str, object]:
     """A group as shown to people."""
     config = group.config
     return {
@@ -245,6 +250,7 @@ def described(group: Group, *, serving: bool, blocked: str | None, lost: int) ->
         "serving": serving,
         "seq": group.position[1],
         "blocked": blocked,
+        "exposed": exposed,
         "lost_rows": lost,
     }
 

@@ -51,7 +51,7 @@ class Convergence:
         return self._ring() or self.groups_whole()
 
     def groups_whole(self) -> str | None:
-        """Why not every group has all its copies, complete and in one epoch, None when it has."""
+        """Why not every group is whole (all copies complete, in one epoch, a voter to spare); None when all are."""
         brokers = self.cluster.members()
         for broker in brokers:
             if not broker.up:
@@ -133,6 +133,8 @@ class Convergence:
         own = next(g for g in self._statistics(owner)["groups"] if g["name"] == name)
         if not own["serving"]:
             return f"group {name} is not served by its owner {owner.name}"
+        if own["exposed"]:
+            return f"group {name} would stop with the next broker that fails"
         return None
 
     def _wanted(self, name: str, owner: str, brokers: int) -> int:
