@@ -49,7 +49,7 @@ class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
     leaving: tuple[str, ...] = ()
     """Items, or a seat, of what it wanted before: those that may not have forgotten it."""
     twinned: bool = False
-    """Whether it has, or once had, a second mailbox for critical topics."""
+    """Whether it has, had or may have a second mailbox for critical topics."""
 
 
 encode = msgspec.msgpack.encode
