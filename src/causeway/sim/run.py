@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 STEP = 100 * MILLISECOND
 """How often the run looks whether somebody has left and whether everything has converged."""
 
+LOOK_EVERY = 500 * MILLISECOND
+"""How often a person who replaces disks looks at the status."""
+
 ROAM_EVERY = 1 * SECOND
 """How often clients that roam ask, and may move: a run lasts seconds, not hours."""
 
@@ -171,7 +174,7 @@ class SimRun:
         for number in range(self.options.replacements):
             reason, stop = self.convergence.unhealthy(), self.world.now + self.options.patience
             while reason is not None and self.world.now < stop:
-                self._pass(STEP)
+                self._pass(LOOK_EVERY)
                 reason = self.convergence.unhealthy()
             if reason is not None:
                 return f"after {number} replaced storages: {reason}"

@@ -120,9 +120,11 @@ class Policy:
 
     def exposed(self, group: Group) -> bool:
         """Whether the next broker that fails may stop a group we own, though there are brokers enough to prevent it."""
+        if group.tenure is None:
+            return False
         gone = {**self._r.suspected, **group.gone}
         able = [m.peer.id for m in voters(group.config) if m.peer.id not in gone]
-        if group.tenure is None or bears_one_loss(group.config, able):
+        if bears_one_loss(group.config, able):
             return False
         members = [Member(peer, peer.store) for peer in self._r.wanted(group)]
         beside = witnesses_of(self._r, group.key, members, None)
@@ -162,6 +164,9 @@ class Policy:
         gone = {**self._r.suspected, **group.gone}
         reachable = [m.peer.id for m in voters(group.config) if m.peer.id not in gone]
         if is_quorum(group.config, reachable):
+            if group.tenure is None and group.previous is None:
+                # Taken up from our storage: people may have let it go on without us while we were away.
+                self._directory.look_up(turn, group)
             self._election.propose(turn, group)
         else:
             if group.tenure is not None:

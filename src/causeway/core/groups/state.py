@@ -18,6 +18,8 @@ from causeway.store.base import LOCAL, Delete, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
 NO_BALLOT: Ballot = (0, b"")
+EPOCHS_PER_BIRTH = 1024
+"""A reborn group starts above every epoch its former life can have reached unreported; so does a salvaged one."""
 END = b"\xff"
 """Above every row key."""
 
@@ -169,8 +171,9 @@ def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
 
 
 def bears_one_loss(config: Config, brokers: Sequence[BrokerId]) -> bool:
-    """Whether these can go on whichever of them fails next."""
-    return all(is_quorum(config, [b for b in brokers if b != lost]) for lost in brokers)
+    """Whether these voters are a quorum whichever of them fails next."""
+    complete = [m for m in config.members if m.peer.id in brokers and m.peer.id not in config.incomplete]
+    return len(brokers) > majority(config) and len(complete) > 1
 
 
 def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
@@ -182,6 +185,13 @@ def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
         f"{config.name!r}: {copies} of {len(config.members)} copies{voting} reachable, "
         f"{majority(config)} needed; unreachable: {', '.join(missing)}"
     )
+
+
+def alone_in(config: Config, owner: BrokerId) -> Config:
+    """The epoch in which one copy goes on: above any that others can have chosen, or will, among themselves."""
+    members = tuple(member for member in config.members if member.peer.id == owner)
+    epoch = config.epoch + EPOCHS_PER_BIRTH
+    return msgspec.structs.replace(config, epoch=epoch, owner=owner, members=members, incomplete=(), witnesses=())
 
 
 def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dict[BrokerId, None]) -> Config:

@@ -64,7 +64,8 @@ class Witnesses:
             r.send(turn, peer.id, Outdated(head.group, known.config))
             return True
         if known is None or _age(known.config) < _age(head.config):
-            if r.has_left(head.group, head.config):
+            # A former member may be witness of the epoch in which it was let go: of that one it has forgotten nothing.
+            if _age(head.config) < r.left.get(head.group, (0, 0)):
                 later = r.learned.get(head.group)
                 if later is not None and _age(later) > _age(head.config):
                     r.send(turn, peer.id, Outdated(head.group, later))

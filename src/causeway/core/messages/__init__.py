@@ -66,6 +66,8 @@ from causeway.core.messages.groups import (
     Replicate,
     Resolve,
     Resolved,
+    Salvage,
+    Salvaged,
 )
 from causeway.core.messages.links import (
     PROTOCOL_VERSION,
@@ -270,6 +272,8 @@ __all__ = [
     "Routed",
     "RowReply",
     "RowRequest",
+    "Salvage",
+    "Salvaged",
     "SeatEntry",
     "SeatGiven",
     "SeatHolder",

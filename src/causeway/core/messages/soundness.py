@@ -32,6 +32,8 @@ from causeway.core.messages.groups import (
     Replicate,
     Resolve,
     Resolved,
+    Salvage,
+    Salvaged,
 )
 from causeway.errors import ConfigError
 from causeway.limits import (
@@ -63,6 +65,8 @@ def fault_by(rules: Rules, head: Any) -> str | None:
 
 def group_fault(head: Any) -> str | None:
     """Of any message that is about one group."""
+    if isinstance(head, Salvage | Salvaged):
+        return "is said between a client and a broker, not between brokers"
     if len(head.group) != KEY_BYTES:
         return f"group has {len(head.group)} bytes; must be {KEY_BYTES}"
     rule = _RULES.get(type(head))

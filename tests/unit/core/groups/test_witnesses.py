@@ -132,6 +132,22 @@ def test_witness_that_becomes_a_member_votes_as_one() -> None:
     assert bench.said(Installed)
 
 
+def test_former_member_that_is_let_go_in_an_epoch_of_which_it_is_witness_votes_on_the_next() -> None:
+    bench = Bench(A)
+    bench.join(config(B, C, A, epoch=6))
+    bench.feed(B, Chosen(KEY, config(B, C, D, epoch=7, incomplete=(D,)), 5))
+    bench.feed(B, Chosen(KEY, watched(8), 5))
+    bench.settle()
+    assert bench.rows() == {}, "it holds nothing any more"
+    for one in (bench, bench.restarted()):
+        one.forget()
+        asked(one, HIGH, epoch=8)
+        assert one.said(Promised) == [Promised(KEY, 9, HIGH, 0, 0)]
+        one.forget()
+        asked(one, HIGH, epoch=7)
+        assert not one.said(Promised), "of what came before it has forgotten what it promised"
+
+
 # Quorums ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("present", "enough"),
@@ -245,7 +261,7 @@ def until_asked(bench: Bench) -> None:
 
 
 def exposed(bench: Bench) -> object:
-    return bench.groups.listing().entries[0]["exposed"]
+    return bench.groups.described(["orders"])[0]["exposed"]
 
 
 def test_witness_that_lost_its_storage_is_named_anew_with_the_storage_it_has() -> None:
