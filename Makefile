@@ -86,7 +86,7 @@ evaluate: $(STAMP)  ## The papers' experiments in small, in build/evaluation; fa
 bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and the peers installed here
 	@$(BIN)/python -m bench $(ARGS)
 
-soak: $(STAMP)  ## The simulator with SEEDS seeds (500)
+soak: $(STAMP)  ## The simulator with SEEDS seeds (500) that nobody has run before; fails on any, and prints how to see it again
 	@$(BIN)/python -m causeway.sim.soak --seeds $(SEEDS) --jobs $(JOBS) $(ARGS)
 
 # Checking -------------------------------------------------------------------------------------------------------

@@ -83,6 +83,8 @@ class GroupRun:
             assert isinstance(owner, GroupMachine)
             if not owner.groups.serving(key):
                 return f"{name}: {near[0].name} does not serve"
+            if owner.groups._policy.exposed(owner.groups._r.groups[key]):
+                return f"{name}: would stop with the next broker that fails"
         return None
 
     def _pass(self, duration: int) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from causeway.client.consumers import MailReaders
 from causeway.client.lots import SeenStream
+from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Group
@@ -40,7 +41,7 @@ from causeway.sim.letters import NOTICES
 from causeway.sim.run import SimRun
 from causeway.sim.verdict import SimVerdict
 from causeway.sim.workloads.topics import TOPICS, Topics
-from causeway.types import MILLISECOND, SECOND, Instant, Key
+from causeway.types import MILLISECOND, SECOND, Instant, Key, Peer
 
 SEEDS = 12
 """A planted bug may need the right fault at the right time; it must be found within so many seeds."""
@@ -190,6 +191,21 @@ def test_overlooked_message_is_caught_when_a_look_skips_what_lies_on_disk(monkey
     monkeypatch.setattr(Backlog, "hidden_above", lambda self, number: None)
     verdict = hunt(workloads=["browsing"], window_bytes=4_000)
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Browsing"), verdict.failure_line()
+
+
+def test_voters_without_a_vote_are_caught_when_witnesses_that_lost_their_storage_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = Membership.lost_storage
+
+    def lost_storage(self: Membership, group: Group, peer: Peer) -> None:
+        if group.member(peer.id) is not None:
+            real(self, group, peer)
+
+    monkeypatch.setattr(Membership, "lost_storage", lost_storage)
+    monkeypatch.setattr(Policy, "exposed", lambda self, group: False)
+    verdict = hunt(saying="replaced storages", brokers=5, witnesses=4, replacements=6, workloads=["offline"])
+    assert verdict.ending == "stuck"
 
 
 def test_settled_message_is_caught_when_a_look_shows_whole_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,98 +5,12 @@ The swarm finds what nobody thought of; these say what everybody should be able 
 
 from __future__ import annotations
 
-from causeway.sim.application import Application, DeedEnd
-from causeway.sim.cluster import Broker
-from causeway.sim.faults import options_calm
+from causeway.sim.application import DeedEnd
 from causeway.sim.held import Held
-from causeway.sim.letters import Letter
-from causeway.sim.run import SimRun
 from causeway.types import MILLISECOND, SECOND, ServiceClass
+from tests.simulation.stage import Stage
 
-TRANSACTIONAL, RECOVERABLE = ServiceClass.TRANSACTIONAL, ServiceClass.RECOVERABLE
-
-
-class Stage(SimRun):
-    """A settled cluster, with verbs for what happens to it."""
-
-    def __init__(self, **options: object) -> None:
-        super().__init__(options_calm(7, **{"brokers": 5, "workloads": [], **options}))
-        self.failures: dict[Letter, str] = {}
-        self.acknowledged: dict[Letter, int] = {}
-        self.arrived: list[Letter] = []
-        fail, accept = self.panel.failed, self.panel.acknowledged
-
-        def failed(letter: Letter, reason: str) -> None:
-            self.failures[letter] = reason
-            fail(letter, reason)
-
-        def acknowledged(letter: Letter) -> None:
-            self.acknowledged[letter] = self.world.now
-            accept(letter)
-
-        self.panel.failed, self.panel.acknowledged = failed, acknowledged  # type: ignore[method-assign]
-        self._setup()
-        self._pass(5 * SECOND)
-
-    def join(self, name: str, *, reads: bool = False) -> Application:
-        application = self.application(self.mailbox(name))
-        if reads:
-            application.on_start = lambda reader: reader.read(reader.name, 64)
-            application.on_letter = self._read
-        self.launch(application)
-        self._pass(SECOND)
-        return application
-
-    def _read(self, held: Held) -> None:
-        self.arrived.append(held.letter)
-        held.application.settle(held)
-
-    def write(self, sender: Application, dest: str, count: int, service: ServiceClass = TRANSACTIONAL) -> list[Letter]:
-        letters = [sender.send(dest, service, 100, timeout=self.options.send_timeout) for _ in range(count)]
-        return [letter for letter in letters if letter is not None]
-
-    def owner_of(self, mailbox: str) -> Broker:
-        for broker in self.cluster.living():
-            machine = broker.machine
-            assert machine is not None
-            for group in machine.statistics()["groups"]:  # type: ignore[attr-defined]
-                if group["name"] == mailbox and group["owner"] == broker.name and group["serving"]:
-                    return broker
-        raise AssertionError(f"nobody serves {mailbox}")
-
-    def holders_of(self, mailbox: str) -> list[str]:
-        machine = self.owner_of(mailbox).machine
-        assert machine is not None
-        groups = machine.statistics()["groups"]
-        return next(group["members"] for group in groups if group["name"] == mailbox)  # type: ignore[attr-defined]
-
-    def stored_in(self, mailbox: str) -> int:
-        """As its owner counts."""
-        machine = self.owner_of(mailbox).machine
-        assert machine is not None
-        boxes = machine.statistics()["mailboxes"]
-        return next(box["stored"] for box in boxes if box["name"] == mailbox)  # type: ignore[attr-defined]
-
-    def cut_off(self, brokers: list[Broker], clients: list[Application], *, one_way: bool = False) -> None:
-        inside = [broker.process for broker in brokers] + [client.process for client in clients]
-        outside = [process for process in self.world.processes if process not in inside]
-        for a in inside:
-            for b in outside:
-                self.world.network.cut(a, b)
-                if not one_way:
-                    self.world.network.cut(b, a)
-
-    def mend(self) -> None:
-        for a in self.world.processes:
-            for b in self.world.processes:
-                while self.world.network.is_cut(a, b):
-                    self.world.network.heal(a, b)
-
-    def rest(self) -> None:
-        """Everything converges and no checker complains."""
-        reason = self._converge()
-        assert reason is None, reason
-        self.panel.finish()
+RECOVERABLE = ServiceClass.RECOVERABLE
 
 
 def test_partition_minority_refuses_with_a_reason_and_healing_merges() -> None:

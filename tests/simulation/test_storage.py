@@ -1,4 +1,4 @@
-"""Rows that a broker keeps for itself go bad while it is down: it does without them, or learns them from others."""
+"""Storages that go bad or are lost: brokers do without, or learn from others what they had."""
 
 from __future__ import annotations
 
@@ -70,3 +70,27 @@ def test_founder_with_a_rotten_memory_finds_its_cluster_again() -> None:
         broker.machine.statistics()["cluster"] for broker in run.cluster.members() if broker.machine is not None
     }
     assert len(clusters) == 1
+
+
+@pytest.mark.parametrize(
+    ("durability", "brokers", "losses", "seed"),
+    [("disk", 5, 5, 1), ("disk", 5, 5, 3), ("memory", 9, 10, 1), ("memory", 9, 10, 2)],
+)
+def test_storages_replaced_one_after_another_stop_nothing(
+    durability: str, brokers: int, losses: int, seed: int
+) -> None:
+    """Each one as soon as the brokers call themselves healthy, as `causeway status` would."""
+    options = options_calm(
+        seed,
+        brokers=brokers,
+        durability=durability,
+        witnesses=4,
+        replacements=losses,
+        safety=3 * SECOND,
+        down_max=2 * SECOND,
+        rate=4.0,
+        workloads=["transactional", "offline"],
+    )
+    verdict = SimRun(options).run()
+    assert verdict.ok, verdict.failure_line()
+    assert verdict.faults["lose"] == losses

@@ -23,6 +23,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
     "down": ("causeway down", "causeway down --data ./cluster"),
     "leave": ("causeway leave broker-2", "causeway leave broker-2 --data ./cluster --timeout 60 --json"),
     "status": ("causeway status", "causeway status --url causeway://127.0.0.1:7400 --json"),
+    "salvage": ("causeway salvage billing", "causeway salvage --all --yes --json"),
     "locate": ("causeway locate", "causeway locate causeway://127.0.0.1:7400,127.0.0.1:7401 --json"),
     "send": (
         "causeway send billing 'invoice 17' 'invoice 18'",

@@ -18,19 +18,22 @@ from causeway.local import runfile
 from causeway.local.everybody import ask_everybody
 from causeway.local.runfile import RunFile
 
+EXPOSED_SHOWN_MAX = 10
+
 
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
     """Show every broker, who owns which mailbox in which epoch, and how much waits in it.
 
-    Exit code 0 when every broker is active, all are of one cluster, every mailbox is served, none is lost, and no
-    domain lacks the majority of its agents, else 1. With --json it prints one object:
-    "data" (its directory; null with --url), "url", "others" (directories of other clusters of yours that run),
-    "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max", "peers",
-    "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name", "owner",
-    "epoch", "members", "incomplete", "serving", "blocked", "stored", "volatile", "consumers", "unsettled", "starved"),
+    Exit code 0 when every broker is active, all are of one cluster, every mailbox is served, none is lost, no domain
+    lacks the majority of its agents, and nothing would stop with the next broker that fails, else 1. With --json it
+    prints one object: "data" (its directory; null with --url), "url", "others" (directories of other clusters of yours
+    that run), "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max",
+    "peers", "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name",
+    "owner", "epoch", "members", "incomplete", "serving", "blocked", "exposed", "stored", "volatile", "consumers",
+    "unsettled", "starved"),
     "root" ("epoch", "owner", "members"), "agents" (each "domain", "landmark", "term", "seats", "spares", "failed",
     "flapping", "lost", "bottlenecks", "blocked"), "split" (empty, or which brokers are of which cluster if there are
-    several), "healthy".
+    several), "exposed" (what may stop with the next broker that fails), "healthy".
     """
     where, run = (None, None) if url is not None else runfile.find(data)
     shown_url = url if run is None else run.url
@@ -47,6 +50,7 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
                 "root": view.root,
                 "agents": view.agents,
                 "split": view.split,
+                "exposed": view.exposed,
                 "healthy": view.healthy,
             }
         )
@@ -62,6 +66,11 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
             if domain.blocked:
                 named = f"[red]the landmark of {escape(domain.domain)} can give away no seat[/]"
                 out.print(f"{named}: {escape(domain.blocked)}", soft_wrap=True)
+        if view.exposed:
+            shown = ", ".join(view.exposed[:EXPOSED_SHOWN_MAX])
+            more = f" and {len(view.exposed) - EXPOSED_SHOWN_MAX} more" if len(view.exposed) > EXPOSED_SHOWN_MAX else ""
+            named = f"[yellow]these would stop with the next broker that fails[/]: {escape(shown)}{more}"
+            out.print(f"{named}; wait until they have other voters and all their copies", soft_wrap=True)
         if view.split:
             remedy = (
                 "read what the mailboxes of one hold, then start its brokers with empty data and --seed of the other"

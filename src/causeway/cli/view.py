@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from causeway.cli.landmarks import WatchedDomain, domain_lines
+from causeway.local.health import latest_groups
 from causeway.names import RESERVED_PREFIX, is_shard
 from causeway.types import TWIN_PREFIX
 
@@ -73,6 +74,8 @@ class MailboxLine(msgspec.Struct, kw_only=True):
     """Whether its owner may acknowledge now."""
     blocked: str = ""
     """Why it may not: which copies cannot be reached, and how many are needed."""
+    exposed: bool = False
+    """Whether the next broker that fails may stop it, until its copies are filled and its voters are replaced."""
     stored: int = 0
     """Messages on stable storage, not yet acknowledged by an application."""
     volatile: int = 0
@@ -93,6 +96,8 @@ class ClusterView(msgspec.Struct, kw_only=True):
     root: dict[str, Any]
     agents: list[WatchedDomain] = []
     """Domains, as their landmarks and agents see them."""
+    exposed: list[str] = []
+    """Mailboxes and groups of the brokers' own that may stop with the next broker that fails."""
 
     @property
     def split(self) -> str:
@@ -109,10 +114,11 @@ class ClusterView(msgspec.Struct, kw_only=True):
     @property
     def healthy(self) -> bool:
         """Every broker is active, all are of one cluster, the directory has a holder, every mailbox is served (one that
-        lost all copies only a landmark can name), and every landmark can decide."""
+        lost all copies only a landmark can name), every landmark can decide, and any one broker may fail."""
         active = all(line.state == "active" for line in self.brokers) and not self.split
         watched = not any(domain.blocked or domain.lost for domain in self.agents)
-        return active and watched and bool(self.root) and all(line.serving for line in self.mailboxes)
+        served = all(line.serving for line in self.mailboxes)
+        return active and watched and bool(self.root) and served and not self.exposed
 
 
 def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = None) -> BrokerLine:
@@ -140,6 +146,7 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
 def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> ClusterView:
     """Put the brokers' reports together."""
     reports = list(reports)
+    latest = latest_groups(reports)
     mailboxes: dict[str, MailboxLine] = {}
     root: dict[str, Any] = {}
     for report in reports:
@@ -148,7 +155,6 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
             root = dict(theirs)
         for line in _mailbox_lines(report):
             known = mailboxes.get(line.name)
-            # A copy may report the group too, or a fenced owner its last epoch: the latest serving word counts.
             if known is None or (line.epoch, line.serving) > (known.epoch, known.serving):
                 mailboxes[line.name] = line
     for name, shard in _unserved(reports).items():
@@ -158,6 +164,7 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
         mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
         root=root,
         agents=domain_lines(reports),
+        exposed=sorted(name for name, group in latest.items() if group.get("exposed")),
     )
 
 
@@ -222,6 +229,7 @@ def _mailbox_line(depth: Mapping[str, Any], group: Mapping[str, Any]) -> Mailbox
         incomplete=[str(member) for member in group.get("incomplete", [])],
         serving=bool(group.get("serving")),
         blocked=str(group.get("blocked") or ""),
+        exposed=bool(group.get("exposed")),
         stored=int(depth.get("stored", 0)),
         volatile=int(depth.get("volatile", 0)),
         consumers=int(depth.get("consumers", 0)),

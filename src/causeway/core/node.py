@@ -61,6 +61,7 @@ from causeway.core.messages import (
     MailMessage,
     Message,
     OverlayMessage,
+    Salvage,
     StatusReply,
     StatusRequest,
     ToLandmark,
@@ -238,11 +239,13 @@ class Node:
 
     def _on_internal(self, turn: Turn, event: InternalEvent) -> None:
         if type(event) is ClientMessage:
-            if type(event.head) is not StatusRequest:
-                self._desk.on_client_message(turn, event)
-            else:
+            if type(event.head) is StatusRequest:
                 report = msgspec.json.encode(self.statistics(event.head.after))
                 turn.send(event.conn, StatusReply(event.head.token, event.head.after), report)
+            elif type(event.head) is Salvage:
+                self._groups.salvage(turn, event.conn, event.head)
+            else:
+                self._desk.on_client_message(turn, event)
             return
         if type(event) is Committed:
             for then in event.thens:

@@ -19,7 +19,7 @@ def settled(reports: Mapping[str, Mapping[str, Any]], brokers: int, root_copies:
     """
     if len(reports) < brokers or not all(report.get("active") for report in reports.values()):
         return False
-    root = _latest_groups(reports.values()).get(ROOT_NAME)
+    root = latest_groups(reports.values()).get(ROOT_NAME)
     if root is None or root.get("incomplete"):
         return False
     return len(root.get("members", [])) >= min(brokers - spares, root_copies)
@@ -43,20 +43,25 @@ def not_handed_over(name: str, before: Mapping[str, Any], reports: Mapping[str, 
 
     `before` is its own last report, `reports` are those of the brokers that stay.
     """
-    groups = _latest_groups(report for other, report in reports.items() if other != name)
+    groups = latest_groups(report for other, report in reports.items() if other != name)
     counted_on = {group for group, said in groups.items() if name in said.get("members", [])}
-    held = {group: said for group, said in _latest_groups([before]).items() if name in said.get("members", [])}
+    held = {group: said for group, said in latest_groups([before]).items() if name in said.get("members", [])}
     alone = {group for group, said in held.items() if said.get("members", []) == [name]}
     filling = {group for group in held.keys() & groups.keys() if groups[group].get("incomplete")}
     return sorted(counted_on | (alone - groups.keys()) | filling)
 
 
-def _latest_groups(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Every replica group as its latest epoch has it, by name."""
+def latest_groups(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Every replica group as its latest epoch has it, by name; from its owner's report, if that one serves it."""
     latest: dict[str, Mapping[str, Any]] = {}
     for report in reports:
         for group in report.get("groups", []):
             known = latest.get(str(group.get("name")))
-            if known is None or int(group.get("epoch", 0)) > int(known.get("epoch", 0)):
+            if known is None or _standing(group) > _standing(known):
                 latest[str(group.get("name"))] = group
     return latest
+
+
+def _standing(group: Mapping[str, Any]) -> tuple[int, bool]:
+    """A copy may report the group too, or a fenced owner its last epoch: the latest serving word counts."""
+    return int(group.get("epoch", 0)), bool(group.get("serving"))

@@ -1,5 +1,5 @@
 """One short conversation with one broker: what is its status, what does it know of a message, where should a client go;
-and the wish that this very broker joins a domain.
+and the wish that this very broker joins a domain, or goes on from its copy of a mailbox.
 
 Owns: the handshake of a connection that only asks. Must not know: how an answer is shown. Sending and receiving go
 through `causeway.client`; this asks brokers one by one, on purpose, also those that do not serve yet.
@@ -31,6 +31,8 @@ from causeway.core.messages import (
     PolicyTaken,
     Pong,
     ProposePolicy,
+    Salvage,
+    Salvaged,
     StatusReply,
     StatusRequest,
     StoryReply,
@@ -139,6 +141,14 @@ class Probe:
         if taken.code:
             raise Refused(_known(taken.code), taken.detail)
         return taken.version
+
+    async def salvage(self, mailbox: str, epoch: int, seq: int) -> int:
+        """Let a mailbox go on from this broker's copy, which stands there: its new epoch. Raises Refused."""
+        done, _body = await self._ask(Salvage(1, mailbox, epoch, seq), Salvaged)
+        assert isinstance(done, Salvaged)
+        if done.code:
+            raise Refused(_known(done.code), done.detail)
+        return done.epoch
 
     async def _close(self) -> None:
         self._writer.close()

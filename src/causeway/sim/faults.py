@@ -7,6 +7,8 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
 - a storage is lost for good only while every group is known to have all its copies and nothing else is broken, and
   the next one only after all groups are whole again: a group survives the loss of a minority of its complete
   copies, and an epoch that has already shrunk has no copy to spare. So `copies` must be at least 3 for it;
+- storages are also replaced one after another, without any other fault: the next one is lost as soon as the brokers
+  themselves say that they bear it, which is all that a person who replaces disks can see (`status`);
 - with `memory` durability a crash is the loss of a storage, so the same rule holds for every crash;
 - rows rot on one broker at a time, and the next one's only after all groups are whole and all rows are good again;
   not in a run that also loses storages: then the good copy might be the lost one;
@@ -87,6 +89,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     crash_group_max: int = 1
     down_max: Duration = 5 * SECOND
     disk_losses: float = 0.0
+    replacements: int = 0
+    """Storages lost one after another once all else is healed, each as soon as the cluster calls itself healthy."""
     rots: float = 0.0
     rot_local: bool = False
     """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without, among 3 or more."""
@@ -273,6 +277,7 @@ RANGES: dict[str, Draw] = {
     "crash_group_max": among(1, 1, 2, 9),
     "down_max": spread(50, 8000, MILLISECOND),
     "disk_losses": sometimes(2.0, 20.0, 0.3),
+    "replacements": among(0, 0, 0, 0, 0, 4, 6),
     "rots": sometimes(5.0, 60.0, 0.3),
     "rot_local": odds(0.3),
     "roaming": odds(0.2),
@@ -305,7 +310,7 @@ def _keep_claims(values: dict[str, Any]) -> None:
     spare = fewest >= 3 and brokers >= 4
     memory = values["durability"] == "memory"
     if not spare:
-        values["disk_losses"] = 0.0
+        values["disk_losses"], values["replacements"] = 0.0, 0
     if memory and not spare:
         values["crashes"] = 0.0
     enough = 3 if "causal" in values["workloads"] else 2

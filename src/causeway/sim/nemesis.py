@@ -37,6 +37,7 @@ class Nemesis:
         self._active = False
         self._mourning: Broker | None = None
         """Its storage was lost and is not replaced yet: nothing else may break."""
+        self._replaced: Broker | None = None
         self._rot_victim: Broker | None = None
         self._cuts: dict[int, list[tuple[Process, Process]]] = {}
         self._cut_number = 0
@@ -137,12 +138,20 @@ class Nemesis:
         if self.whole() is not None:
             return
         self._mourning = broker
+        self._lose_storage(broker)
+
+    def _lose_storage(self, broker: Broker) -> None:
         self._count(f"lose storage of {broker.name}")
         self.cluster.crash(broker, noticed=self._rng.random() < 0.6)
         broker.store = None
         if self.on_storage_lost is not None:
             self.on_storage_lost(broker)
         self.world.after(self._up_to(self.options.down_max), self._restart, broker)
+
+    def replace_storage(self) -> None:
+        """When all is healed: one broker loses its storage and comes back, never the same one twice in a row."""
+        self._replaced = self._rng.choice([broker for broker in self.cluster.living() if broker is not self._replaced])
+        self._lose_storage(self._replaced)
 
     def _rot(self) -> None:
         if self.whole() is not None:

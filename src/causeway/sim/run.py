@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 STEP = 100 * MILLISECOND
 """How often the run looks whether somebody has left and whether everything has converged."""
 
+LOOK_EVERY = 500 * MILLISECOND
+"""How often a person who replaces disks looks at the status."""
+
 ROAM_EVERY = 1 * SECOND
 """How often clients that roam ask, and may move: a run lasts seconds, not hours."""
 
@@ -104,8 +107,9 @@ class SimRun:
             self.nemesis.begin()
             self._pass(self.options.safety)
             self.nemesis.heal()
+            reason = self._replace_storages()
             self._wind_down()
-            reason = self._converge()
+            reason = reason or self._converge()
             if reason is not None:
                 ending, evidence = Ending.STUCK, reason
             else:
@@ -164,6 +168,18 @@ class SimRun:
         for application in self.applications.values():
             if not application.up:
                 self.launch(application)
+
+    def _replace_storages(self) -> str | None:
+        """Lose one storage after another, as a person who replaces disks would; why that could not go on, or None."""
+        for number in range(self.options.replacements):
+            reason, stop = self.convergence.unhealthy(), self.world.now + self.options.patience
+            while reason is not None and self.world.now < stop:
+                self._pass(LOOK_EVERY)
+                reason = self.convergence.unhealthy()
+            if reason is not None:
+                return f"after {number} replaced storages: {reason}"
+            self.nemesis.replace_storage()
+        return None
 
     def _converge(self) -> str | None:
         """Let everything come to rest; why it did not, or None."""

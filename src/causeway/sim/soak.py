@@ -1,13 +1,18 @@
 """Many seeds on all cores: `python -m causeway.sim.soak --seeds 500 --jobs 2`. Exit code 0 only if none failed.
 
-Owns: a bound on the real time of one seed, and what people see meanwhile.
+The seeds are drawn anew each time, for those that were run before find nothing new; the first is printed, and `--first`
+runs the same ones again.
+
+Owns: which seeds, a bound on the real time of one and of all, and what people see meanwhile.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from types import FrameType
 
@@ -22,6 +27,10 @@ from causeway.spread import Processes
 
 REAL_SECONDS_MAX = 300
 """A seed that computes for so long goes round in circles."""
+
+
+FRESH_BELOW = 1 << 40
+"""Seeds are drawn below this: small enough to be typed."""
 
 
 class TookTooLong(Exception):
@@ -52,13 +61,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run, show, and say how it went."""
     parser = argparse.ArgumentParser(prog="python -m causeway.sim.soak", description=__doc__)
     parser.add_argument("--seeds", type=int, default=500, help="how many seeds (500)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
+    parser.add_argument("--first", type=int, default=None, help="the first seed (drawn anew each time)")
     parser.add_argument("--jobs", type=int, default=2, help="processes (2)")
+    parser.add_argument("--seconds", type=float, default=None, help="begin no further seed after so long (no bound)")
     given = parser.parse_args(arguments)
     if given.seeds < 1 or given.jobs < 1:
         parser.error("--seeds and --jobs must be at least 1")
     console = Console(highlight=False)
-    seeds = range(given.first, given.first + given.seeds)
+    first = random.SystemRandom().randrange(FRESH_BELOW) if given.first is None else given.first
+    seeds = range(first, first + given.seeds)
+    again = f"--first {first} --seeds {given.seeds}"
+    console.print(f"seeds {first} to {seeds[-1]}; the same again: {again}", soft_wrap=True)
+    stop = None if given.seconds is None else time.monotonic() + given.seconds
     failed: list[SimVerdict] = []
     events = 0
     endings: dict[str, int] = {}
@@ -78,8 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 failed.append(verdict)
                 console.print(verdict.failure_line(), markup=False, soft_wrap=True)
             progress.update(task, advance=1, bad=f"{len(failed)} failed" if failed else "")
+            if stop is not None and time.monotonic() > stop:
+                break
     summary = ", ".join(f"{count} {ending}" for ending, count in sorted(endings.items()))
-    console.print(f"{len(seeds)} seeds, {events:,} events: {summary}")
+    console.print(f"{sum(endings.values())} seeds, {events:,} events: {summary}")
     if failed:
         numbers = " ".join(str(verdict.seed) for verdict in sorted(failed, key=lambda v: v.seed))
         console.print(f"failing seeds: {numbers}", soft_wrap=True)

@@ -83,6 +83,18 @@ def test_view_is_healthy_only_when_landmarks_can_decide_and_miss_nothing(
     assert merge([broker_line(_report("a"), address="h:1")], [served]).healthy is healthy
 
 
+def test_view_is_not_healthy_while_the_next_failure_would_stop_something_also_of_the_brokers_own() -> None:
+    lines = [broker_line(_report("a"), address="h:1")]
+    sound = _group("a", 4, serving=True)
+    assert merge(lines, [_report("a", groups=[sound])]).healthy
+    for name in ("billing", "causeway/root"):
+        exposed = {**sound, "name": name, "exposed": True}
+        view = merge(lines, [_report("a", groups=[exposed])])
+        assert (view.exposed, view.healthy) == ([name], False)
+    stale = {**sound, "exposed": True, "epoch": 3}
+    assert merge(lines, [_report("a", groups=[stale]), _report("b", groups=[sound])]).healthy, "of a former owner"
+
+
 def test_brokers_of_two_clusters_are_no_healthy_cluster_and_both_are_named() -> None:
     one, same, two = (
         broker_line(_report(name) | {"cluster": cluster}, address=f"{name}:1")

@@ -17,7 +17,7 @@ import msgspec
 
 from causeway.core.events import OwnershipGained
 from causeway.core.groups.registry import ROOT, Registry
-from causeway.core.groups.state import Group, member_of
+from causeway.core.groups.state import EPOCHS_PER_BIRTH, Group, alone_in, member_of
 from causeway.core.groups.witnesses import witnesses_of
 from causeway.core.machine import Then, Turn
 from causeway.core.messages import Chosen, Config, Enter, Entered, Leave, Member, Message, Outdated, Resolve, Resolved
@@ -27,9 +27,6 @@ from causeway.limits import DIRECTORY_QUESTIONS_MAX
 from causeway.names import RESERVED_PREFIX
 from causeway.store.base import Delete, Put, Write
 from causeway.types import BrokerId, Key, Peer, key_of
-
-EPOCHS_PER_BIRTH = 1024
-"""A reborn group starts above every epoch its former life can have reached unreported."""
 
 LEAVING = RESERVED_PREFIX + "leaving/"
 """Who asks for this name with its own id wants to know whether a group was born with it that it has not heard of."""
@@ -104,6 +101,12 @@ class Directory:
         target = self._target(1)
         if group.key != ROOT and target is not None:
             self._r.send(turn, target, Resolve(group.key, group.config.name, (), existing=True))
+
+    def salvage(self, turn: Turn, key: Key, config: Config) -> None:
+        """Ask, once, for the epoch in which a group goes on from our copy alone."""
+        target = self._target(1)
+        if target is not None:
+            self._r.send(turn, target, Enter(key, config, salvaged=True))
 
     def leave(self, turn: Turn) -> None:
         """We go for good, but not before the directory says that no group was born with us that we have not heard of:
@@ -310,17 +313,34 @@ class Directory:
     def _on_enter(self, turn: Turn, peer: Peer, head: Enter) -> None:
         if not self._answering(turn, peer):
             return
+        if head.salvaged:
+            self._on_salvage(turn, peer, head)
+            return
         entry = self._entries.get(head.group)
         # Every group was born here: whoever reports one we do not know reports one that has ended.
         stale = entry is None or (entry.born, entry.epoch) >= (head.config.born, head.config.epoch)
         if (stale and not head.retired) or (head.retired and (entry is None or entry.born > head.config.born)):
             if head.group not in self._by_key:
                 self._r.send(turn, peer.id, Entered(head.group, head.config.epoch))
+                if entry is not None and entry.born == head.config.born and entry.epoch > head.config.epoch:
+                    # It went on without whoever reports, perhaps because people decided so while that one was away.
+                    self._r.send(turn, peer.id, Outdated(head.group, entry))
             return
         if head.group in self._by_key or not self._root.serving(ROOT):
             return
         config = None if head.retired else head.config
         self._enter(turn, head.group, config, (peer.id, Entered(head.group, head.config.epoch)))
+
+    def _on_salvage(self, turn: Turn, peer: Peer, head: Enter) -> None:
+        """People decided that a group goes on from one copy: unless it has gone on already, also by this decision."""
+        entry = self._entries.get(head.group)
+        if head.group in self._by_key or not self._root.serving(ROOT):
+            return  # it asks again
+        if entry is None or entry.born != head.config.born or entry.epoch > head.config.epoch:
+            self._r.send(turn, peer.id, Resolved(head.group, entry, 0 if entry is not None else Code.NO_MAILBOX))
+            return
+        config = alone_in(head.config, peer.id)
+        self._enter(turn, head.group, config, (peer.id, Resolved(head.group, config)))
 
     def _enter(self, turn: Turn, key: Key, config: Config | None, tell: tuple[BrokerId, Message]) -> None:
         seq = self._root.position(ROOT)

@@ -54,7 +54,7 @@ class Election:
         group = self._r.groups.get(head.group)
         if group is None or group.attempt is None or head.ballot != group.attempt.ballot:
             return
-        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None or not group.votes(peer.id):
+        if head.epoch != group.config.epoch + 1 or group.attempt.next is not None or group.voter(peer.id) is None:
             return
         group.attempt.promises[peer.id] = head
         self._maybe_accept(turn, group)
@@ -84,7 +84,7 @@ class Election:
             attempt.next = bound[max(bound)]
         else:
             plan = plan_next(group, r.wanted(group), r.me.id, r.suspected)
-            witnesses = witnesses_of(r, group.key, plan.members, group.config, attempt.promises)
+            witnesses = witnesses_of(r, group.key, plan.members, group.config, attempt.promises, gone=group.gone)
             attempt.next = msgspec.structs.replace(plan, witnesses=witnesses)
         assert attempt.next is not None
         for voter in voters(group.config):
@@ -96,7 +96,7 @@ class Election:
         if group is None or group.attempt is None or head.ballot != group.attempt.ballot:
             return
         attempt = group.attempt
-        if attempt.next is None or head.epoch != attempt.next.epoch or not group.votes(peer.id):
+        if attempt.next is None or head.epoch != attempt.next.epoch or group.voter(peer.id) is None:
             return
         attempt.adopted[peer.id] = None
         if len(attempt.adopted) < majority(group.config):

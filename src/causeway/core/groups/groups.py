@@ -20,6 +20,7 @@ from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
 from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
 from causeway.core.groups.replication import Replication
+from causeway.core.groups.salvage import Salvages
 from causeway.core.groups.state import Tenure, described, is_quorum, member_of, shortage, voters
 from causeway.core.groups.witnesses import Witnesses
 from causeway.core.machine import Then, Turn
@@ -47,12 +48,13 @@ from causeway.core.messages import (
     Replicate,
     Resolve,
     Resolved,
+    Salvage,
 )
 from causeway.core.messages.soundness import group_fault
 from causeway.core.ports import Links, Ring
 from causeway.limits import CHUNK_BYTES_MAX
 from causeway.store.base import Page, Put, Row, Write
-from causeway.types import BrokerId, Instant, Key, Peer
+from causeway.types import BrokerId, Instant, Key, Peer, key_of
 
 
 class Groups:
@@ -68,6 +70,7 @@ class Groups:
         self._witnesses = Witnesses(self._r)
         self._loading = Loading(self._r)
         self.directory = Directory(self._r, self)
+        self._salvages = Salvages(self._r, self._membership, self.directory)
         self._policy = Policy(self._r, self._election, self._replication, self._loading, self.directory)
         self._taking: dict[Key, list[Row]] = {}
 
@@ -161,6 +164,12 @@ class Groups:
             self._r.touch(group)
             self._settle(turn)
 
+    def salvage(self, turn: Turn, conn: int, head: Salvage) -> None:
+        """People decide that a group goes on from our copy; Salvaged follows on that connection."""
+        blocked = self.blocked(key_of(head.mailbox))
+        self._salvages.ask(turn, conn, head, blocked=blocked, lost=self.blocked(ROOT))
+        self._settle(turn)
+
     def leave(self, turn: Turn, heirs: Sequence[Peer]) -> None:
         """Want no group for ourselves any more; our neighbours on the ring take them."""
         self._r.leaving = True
@@ -251,8 +260,10 @@ class Groups:
                 self._loading.on_fetched(turn, peer, head, body)
             case Resolve() | Resolved() | Enter() | Entered():
                 self.directory.on_message(turn, peer, head)
-                if isinstance(head, Resolved) and head.config is not None:
-                    self._membership.on_resolved(turn, peer, head.group, head.config)
+                if isinstance(head, Resolved):
+                    if head.config is not None:
+                        self._membership.on_resolved(turn, peer, head.group, head.config)
+                    self._salvages.chosen(turn, head.group, head.config)
             case _:
                 return
         if self._r.touched or self._replication.loads_wanted or self._loading.done:
@@ -284,8 +295,8 @@ class Groups:
         self._r.release(peer.id)
         self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
+            self._membership.lost_storage(group, peer)
             if group.member(peer.id) is not None:
-                self._membership.lost_storage(group, peer)
                 if group.config.owner == peer.id:
                     self._r.send(turn, peer.id, Inquire(group.key, group.config.epoch))
                 elif group.tenure is not None:
@@ -326,6 +337,8 @@ class Groups:
                 self._election.on_grace(turn, group)
             elif what == "retry":
                 self._replication.retry(turn, group)
+            elif what == "salvage":
+                self._salvages.again(turn, key)
             elif what == "repair":
                 self._loading.on_repair_deadline(turn, key)
             elif what in ("audit", "doubt"):
@@ -396,12 +409,18 @@ class Groups:
 
     def described(self, names: Container[str]) -> list[dict[str, object]]:
         """Those of these groups that we are a member of, in the order of their names; for people."""
-        may_append, lost = self._replication.may_append, self._loading.lost
         found = sorted(
             (g for g in self._r.groups.values() if g.config.name in names), key=lambda g: (g.key != ROOT, g.config.name)
         )
         return [
-            described(g, serving=may_append(g), blocked=self.blocked(g.key), lost=lost.get(g.key, 0)) for g in found
+            described(
+                g,
+                serving=self._replication.may_append(g),
+                blocked=self.blocked(g.key),
+                exposed=self._policy.exposed(g),
+                lost=self._loading.lost.get(g.key, 0),
+            )
+            for g in found
         ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from causeway.core.events import OwnershipLost
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import END, Group, Meta, member_of
+from causeway.core.groups.state import END, Group, Meta, member_of, voters
 from causeway.core.machine import Turn
 from causeway.core.messages import Chosen, Config, Inquire, Installed, Member, NotMember, Outdated, Prepare
 from causeway.limits import GROUPS_VOID_MAX
@@ -141,21 +141,20 @@ class Membership:
             r.send(turn, peer.id, Inquire(head.group, group.config.epoch))  # the news never reached us
 
     def on_not_member(self, turn: Turn, peer: Peer, head: NotMember) -> None:
-        """A member's storage does not know the group any more: it must come in anew."""
+        """A voter's storage does not know the group any more: it must come in anew."""
         group = self._r.groups.get(head.group)
-        if group is None or group.member(peer.id) is None or head.epoch != group.config.epoch:
+        voter = None if group is None else group.voter(peer.id)
+        if group is None or voter is None or head.epoch != group.config.epoch:
             return
-        member = group.member(peer.id)
-        assert member is not None
-        if member.token == head.token and peer.id in group.config.incomplete:
+        if voter.token == head.token and (group.member(peer.id) is None or peer.id in group.config.incomplete):
             return  # it merely has not heard of this epoch yet
         group.gone[peer.id] = head.token
         self._r.touch(head.group)
 
     def lost_storage(self, group: Group, peer: Peer) -> None:
-        """A member came back with other storage than it was admitted with."""
-        member = group.member(peer.id)
-        if member is not None and member.peer.store != peer.store:
+        """Take note if a voter has other storage than it was admitted with: its promises and rows are lost."""
+        voter = group.voter(peer.id)
+        if voter is not None and peer.store not in (voter.peer.store, voter.token):
             group.gone[peer.id] = peer.store
             self._r.touch(group.key)
 
@@ -210,6 +209,10 @@ class Membership:
         for timer in ("attempt", "grace", "fenced", "takeover"):
             r.deadlines.cancel((timer, key))
         r.learn(key, config)
+        for voter in voters(config):
+            known = r.links.peer(voter.peer.id) if r.links.is_up(voter.peer.id) else None
+            if known is not None:
+                self.lost_storage(group, known)  # since it was named; its return passed whoever did not know the group
         writes += r.save(group)
         if config.owner == r.me.id:
             self._replication.begin(turn, group)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import enum
 
+import msgspec
+
 from causeway.core.events import OwnershipResumed
 from causeway.core.groups.directory import Directory
 from causeway.core.groups.election import Election
 from causeway.core.groups.loading import Loading
 from causeway.core.groups.registry import ROOT, Registry
 from causeway.core.groups.replication import Replication
-from causeway.core.groups.state import Group, is_quorum, voters
+from causeway.core.groups.state import Group, bears_one_loss, is_quorum, voters
 from causeway.core.groups.witnesses import witnesses_of
 from causeway.core.machine import Turn
-from causeway.core.messages import Inquire
+from causeway.core.messages import Inquire, Member
 
 AUDIT_EVERY = 25
 """Heartbeats between two questions of a member to its group's owner."""
@@ -111,9 +113,23 @@ class Policy:
         present = {m.peer.id for m in group.config.members}
         if present != {p.id for p in wanted} or (group.key != ROOT and group.config.owner != wanted[0].id):
             return Unlike.MEMBERS
-        living = [m.peer.id for m in group.config.witnesses if self._r.is_eligible(m.peer)]
-        could = witnesses_of(self._r, group.key, group.config.members, group.config, living)
-        return Unlike.WITNESSES if len(living) < len(could) else None
+        able = [m.peer for m in group.config.witnesses if m.peer.id not in group.gone]
+        living = [peer.id for peer in able if self._r.is_eligible(peer)]
+        could = witnesses_of(self._r, group.key, group.config.members, group.config, living, gone=group.gone)
+        return Unlike.WITNESSES if len(living) < len(could) or self.exposed(group) else None
+
+    def exposed(self, group: Group) -> bool:
+        """Whether the next broker that fails may stop a group we own, though there are brokers enough to prevent it."""
+        if group.tenure is None:
+            return False
+        gone = {**self._r.suspected, **group.gone}
+        able = [m.peer.id for m in voters(group.config) if m.peer.id not in gone]
+        if bears_one_loss(group.config, able):
+            return False
+        members = [Member(peer, peer.store) for peer in self._r.wanted(group)]
+        beside = witnesses_of(self._r, group.key, members, None)
+        wanted = msgspec.structs.replace(group.config, members=tuple(members), incomplete=(), witnesses=beside)
+        return bears_one_loss(wanted, [m.peer.id for m in voters(wanted)])
 
     def migrate(self, turn: Turn, group: Group) -> None:
         """The ring has wanted other members for long enough: bring newcomers in, then hand over."""
@@ -148,6 +164,9 @@ class Policy:
         gone = {**self._r.suspected, **group.gone}
         reachable = [m.peer.id for m in voters(group.config) if m.peer.id not in gone]
         if is_quorum(group.config, reachable):
+            if group.tenure is None and group.previous is None:
+                # Taken up from our storage: people may have let it go on without us while we were away.
+                self._directory.look_up(turn, group)
             self._election.propose(turn, group)
         else:
             if group.tenure is not None:

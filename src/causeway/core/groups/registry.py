@@ -91,18 +91,19 @@ class Registry:
         return later
 
     def watch(self, before: Config | None, after: Config | None) -> None:
-        """A group has another configuration, or its first or last: keep links to those who hold it with us.
+        """A group has another configuration, or its first or last: keep links to those who vote on it with us.
 
-        Their loss must be noticed. Whoever is lost stays looked for, since it may be wanted again, until it is back.
+        Their loss must be noticed, and that of their storage, which only they themselves can tell. Whoever is lost
+        stays looked for, since it may be wanted again, until it is back.
         """
-        for member in after.members if after is not None else ():
+        for member in voters(after) if after is not None else ():
             if member.peer.id != self.me.id:
                 self.links.learn(member.peer)
                 self._fellows[member.peer.id] = self._fellows.get(member.peer.id, 0) + 1
                 if member.peer.id not in self._pinned:
                     self._pinned[member.peer.id] = None
                     self.links.pin(member.peer.id)
-        for member in before.members if before is not None else ():
+        for member in voters(before) if before is not None else ():
             if member.peer.id != self.me.id:
                 self._fellows[member.peer.id] -= 1
                 self.release(member.peer.id)

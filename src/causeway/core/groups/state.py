@@ -19,6 +19,8 @@ from causeway.store.base import LOCAL, Delete, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer
 
 NO_BALLOT: Ballot = (0, b"")
+EPOCHS_PER_BIRTH = 1024
+"""A reborn group starts above every epoch its former life can have reached unreported; so does a salvaged one."""
 END = b"\xff"
 """Above every row key."""
 
@@ -119,7 +121,7 @@ class Group:
     tenure: Tenure | None = None
     attempt: Attempt | None = None
     gone: dict[BrokerId, int] = field(default_factory=dict)
-    """Members whose storage denied the membership, with the token they offer now."""
+    """Voters whose storage is another than they were admitted with, with the token they offer now."""
     ballot_seen: int = 0
     previous: Config | None = None
     """The epoch before, as far as this life remembers: its members may still hold rows that are damaged here."""
@@ -128,9 +130,9 @@ class Group:
     def config(self) -> Config:
         return self.meta.config
 
-    def votes(self, broker: BrokerId) -> bool:
-        """Whether a broker has a say in what follows the current epoch."""
-        return member_in(voters(self.meta.config), broker) is not None
+    def voter(self, broker: BrokerId) -> Member | None:
+        """The broker's say, as a member or a witness, in what follows the current epoch."""
+        return member_in(voters(self.meta.config), broker)
 
     def member(self, broker: BrokerId) -> Member | None:
         """The broker's membership in the current epoch."""
@@ -172,6 +174,12 @@ def is_quorum(config: Config, brokers: Iterable[BrokerId]) -> bool:
     return len(able) >= majority(config) and bool(complete)
 
 
+def bears_one_loss(config: Config, brokers: Sequence[BrokerId]) -> bool:
+    """Whether these voters are a quorum whichever of them fails next."""
+    complete = [m for m in config.members if m.peer.id in brokers and m.peer.id not in config.incomplete]
+    return len(brokers) > majority(config) and len(complete) > 1
+
+
 def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
     """Why those who can be reached are too few, for people."""
     missing = [m.peer.name for m in voters(config) if m.peer.id not in reachable]
@@ -181,6 +189,13 @@ def shortage(config: Config, reachable: Sequence[BrokerId]) -> str:
         f"{config.name!r}: {copies} of {len(config.members)} copies{voting} reachable, "
         f"{majority(config)} needed; unreachable: {', '.join(missing)}"
     )
+
+
+def alone_in(config: Config, owner: BrokerId) -> Config:
+    """The epoch in which one copy goes on: above any that others can have chosen, or will, among themselves."""
+    members = tuple(member for member in config.members if member.peer.id == owner)
+    epoch = config.epoch + EPOCHS_PER_BIRTH
+    return msgspec.structs.replace(config, epoch=epoch, owner=owner, members=members, incomplete=(), witnesses=())
 
 
 def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dict[BrokerId, None]) -> Config:
@@ -237,7 +252,7 @@ def plan_next(group: Group, wanted: Sequence[Peer], me: BrokerId, suspected: dic
     return Config(config.name, config.epoch + 1, owner, tuple(members_next), incomplete, config.born)
 
 
-def described(group: Group, *, serving: bool, blocked: str | None, lost: int) -> dict[str, object]:
+def described(group: Group, *, serving: bool, blocked: str | None, exposed: bool, lost: int) -> dict[str, object]:
     """A group as shown to people."""
     config = group.config
     return {
@@ -249,6 +264,7 @@ def described(group: Group, *, serving: bool, blocked: str | None, lost: int) ->
         "serving": serving,
         "seq": group.position[1],
         "blocked": blocked,
+        "exposed": exposed,
         "lost_rows": lost,
     }
 

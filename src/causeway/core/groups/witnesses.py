@@ -12,18 +12,31 @@ Must not know: members, rows of a group, when an epoch changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
 from causeway.core.groups.registry import Registry
 from causeway.core.groups.state import Meta, decode_meta, member_in
 from causeway.core.machine import Turn
-from causeway.core.messages import Accept, Adopted, Chosen, Config, Member, Outbid, Outdated, Prepare, Promised
+from causeway.core.messages import (
+    Accept,
+    Adopted,
+    Chosen,
+    Config,
+    Member,
+    NotMember,
+    Outbid,
+    Outdated,
+    Prepare,
+    Promised,
+)
 from causeway.store.base import LOCAL, Delete, Put, Row
 from causeway.types import BrokerId, Key, Peer
 
 ROW = b"w"
+EMPTY: Mapping[BrokerId, int] = MappingProxyType({})
 _encode = msgspec.msgpack.encode
 
 
@@ -51,14 +64,17 @@ class Witnesses:
             r.send(turn, peer.id, Outdated(head.group, known.config))
             return True
         if known is None or _age(known.config) < _age(head.config):
-            if r.has_left(head.group, head.config):
+            # A former member may be witness of the epoch in which it was let go: of that one it has forgotten nothing.
+            if _age(head.config) < r.left.get(head.group, (0, 0)):
                 later = r.learned.get(head.group)
                 if later is not None and _age(later) > _age(head.config):
                     r.send(turn, peer.id, Outdated(head.group, later))
                 return True
             known = Meta(head.config, mine.token)
         if known.token != r.token_for(head.group):
-            return True  # what we promised is lost with the storage we had: we do not count
+            # What we promised is lost with the storage we had: we do not count before an epoch names the new one.
+            r.send(turn, peer.id, NotMember(head.group, head.config.epoch, r.token_for(head.group)))
+            return True
         if head.ballot < known.promised:
             r.send(turn, peer.id, Outbid(head.group, head.config.epoch + 1, known.promised))
             return True
@@ -110,9 +126,17 @@ def _age(config: Config) -> tuple[int, int]:
 
 
 def witnesses_of(
-    registry: Registry, key: Key, members: Iterable[Member], was: Config | None, promised: Iterable[BrokerId] = ()
+    registry: Registry,
+    key: Key,
+    members: Iterable[Member],
+    was: Config | None,
+    promised: Iterable[BrokerId] = (),
+    *,
+    gone: Mapping[BrokerId, int] = EMPTY,
 ) -> tuple[Member, ...]:
     """Who should vote beside these members: those that just promised first, then the nearest on the ring.
+
+    Of those in `gone` another storage than they voted with is known: they come in anew, under the token given there.
 
     All together are an odd number, for an even one tolerates no more failures. Who was a member until now is none, so
     that nobody is asked in two parts for the same epoch. A group of more members than any that the ring makes, as the
@@ -127,7 +151,7 @@ def witnesses_of(
     found = {m.peer.id: m for m in kept if m.peer.id not in taken}
     for peer in registry.near(key, len(taken) + most) if most else []:
         if peer.id not in taken and registry.is_eligible(peer):
-            found.setdefault(peer.id, Member(peer, peer.store))
+            found.setdefault(peer.id, Member(peer, gone.get(peer.id, peer.store)))
     count = min(most, len(found))
     count -= (len(held) + count + 1) % 2
     return tuple(found.values())[: max(0, count)]

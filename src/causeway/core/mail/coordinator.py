@@ -207,7 +207,11 @@ class Coordinator:
         if run is None or run.attempt != head.attempt or run.decision is not None:
             return
         if not head.ok:
-            if head.code != Code.NOT_READY:
+            if head.code == Code.NOT_OWNER:
+                # A later owner of the sender's mailbox runs it, and may commit it: it alone says how it ended.
+                self._end(key)
+                self._deadlines.cancel(key)
+            elif head.code != Code.NOT_READY:
                 self._abort(turn, key, run, Code.of(head.code), head.detail[:DETAIL_CHARS_MAX])
             return
         if head.mailbox in run.parts:

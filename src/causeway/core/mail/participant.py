@@ -73,7 +73,7 @@ class Participant:
             return None
         rival = self._rival(txid)
         if rival is not None and rival.attempt > txid.attempt:
-            return Code.ABORTED, f"attempt {rival.attempt} of this transaction has begun"
+            return Code.NOT_OWNER, f"attempt {rival.attempt} of this transaction has begun"
         taken = _size(self._held[rival]) if rival is not None else 0  # the new attempt takes its place
         if size > taken and self._intake.is_full(size - taken):
             return Code.MAILBOX_FULL, f"{tx.mailbox} has reached its bound of stored bytes"

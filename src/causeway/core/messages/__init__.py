@@ -67,6 +67,8 @@ from causeway.core.messages.groups import (
     Replicate,
     Resolve,
     Resolved,
+    Salvage,
+    Salvaged,
 )
 from causeway.core.messages.links import (
     PROTOCOL_VERSION,
@@ -272,6 +274,8 @@ __all__ = [
     "Routed",
     "RowReply",
     "RowRequest",
+    "Salvage",
+    "Salvaged",
     "SeatEntry",
     "SeatGiven",
     "SeatHolder",

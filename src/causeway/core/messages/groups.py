@@ -201,6 +201,8 @@ class Enter(msgspec.Struct, frozen=True, array_like=True, tag=48):
     group: Key
     config: Config
     retired: bool = False
+    salvaged: bool = False
+    """People decided that it goes on from the sender's copy alone: the directory answers with the epoch for that."""
 
 
 class Entered(msgspec.Struct, frozen=True, array_like=True, tag=49):
@@ -208,6 +210,27 @@ class Entered(msgspec.Struct, frozen=True, array_like=True, tag=49):
 
     group: Key
     epoch: int
+
+
+# People --------------------------------------------------------------------------------------------------------
+class Salvage(msgspec.Struct, frozen=True, array_like=True, tag=50):
+    """A client to the broker with the most complete copy left: its majority is lost for good, go on from this one."""
+
+    token: int
+    mailbox: str
+    epoch: int
+    seq: int
+    """Where the copy stood when it was decided; a copy that stands elsewhere is to be looked at again."""
+
+
+class Salvaged(msgspec.Struct, frozen=True, array_like=True, tag=51):
+    """The group goes on from that copy, in this epoch; or it does not, and why."""
+
+    token: int
+    mailbox: str
+    epoch: int = 0
+    code: int = 0
+    detail: str = ""
 
 
 GroupMessage = (
@@ -231,5 +254,7 @@ GroupMessage = (
     | Resolved
     | Enter
     | Entered
+    | Salvage
+    | Salvaged
 )
 """About replica groups."""

@@ -124,7 +124,7 @@ class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):
     fresh: bool = False
     """A subscription that begins with this."""
     twinned: bool = False
-    """A subscription that has or had a second mailbox for critical topics: who does not read that ends it."""
+    """A subscription that has, had or may have a second mailbox for critical topics: who does not read that ends it."""
     window: int = 0
     """The window that was asked for is kept; 0 when there is none: the whole credit is used."""
 

@@ -32,6 +32,8 @@ from causeway.core.messages.groups import (
     Replicate,
     Resolve,
     Resolved,
+    Salvage,
+    Salvaged,
 )
 from causeway.errors import ConfigError
 from causeway.limits import (
@@ -65,6 +67,8 @@ def group_fault(head: Any) -> str | None:
     """Of any message between members of groups."""
     if type(head) is Replicate or type(head) is Copied:
         return _RULES[type(head)](head)
+    if isinstance(head, Salvage | Salvaged):
+        return "is said between a client and a broker, not between brokers"
     if len(head.group) != KEY_BYTES:
         return _group_fault(head.group)
     rule = _RULES.get(type(head))

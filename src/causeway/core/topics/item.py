@@ -41,6 +41,7 @@ class Registration:
         "begun",
         "greeted",
         "greeting",
+        "greets",
         "interest",
         "last",
         "mailbox",
@@ -51,12 +52,16 @@ class Registration:
         "version",
     )
 
-    def __init__(self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool) -> None:
+    def __init__(
+        self, mailbox: str, version: int, interest: Interest, since: int, *, greeted: bool, greets: int = 0
+    ) -> None:
         self.mailbox = mailbox
         self.version = version
         self.interest = interest
         self.since = since
         """From which number on it gets what it wants."""
+        self.greets = greets or since
+        """Under which numbers, from this one on, it gets what was retained before: when it first wanted that."""
         self.begun: Instant = 0
         """From when on it gets what passes without a lasting number, if it began in our time."""
         self.safe = False

@@ -66,7 +66,9 @@ class Items:
         """Take up an item where its former owner left it."""
         item = self.all[box.mailbox.key] = Item(box)
         for mailbox, row in read_registrations(rows):
-            registration = Registration(mailbox, row.version, row.interest, row.since, greeted=row.greeted)
+            registration = Registration(
+                mailbox, row.version, row.interest, row.since, greeted=row.greeted, greets=row.greets
+            )
             registration.safe = True
             item.register(registration)
         item.withdrawn.restore(rows)
@@ -105,9 +107,17 @@ class Items:
             self._courier.answer(turn, head.origin, refusal)
             return
         if known is not None and _is_same(known.interest, head.interest):
-            fresh = Registration(head.mailbox, head.version, head.interest, known.since, greeted=known.greeted)
+            anew = head.interest.retained and not known.interest.retained
+            fresh = Registration(
+                head.mailbox,
+                head.version,
+                head.interest,
+                known.since,
+                greeted=known.greeted and not anew,
+                greets=self._groups.position(group) if anew else known.greets,
+            )
             fresh.greeting, fresh.begun = known.greeting, known.begun
-            span = 1
+            span = GREETING_MAX if anew else 1
         else:
             fresh = Registration(
                 head.mailbox,
@@ -160,7 +170,7 @@ class Items:
         return next(kept, "")
 
     def _row(self, item: Item, r: Registration) -> Put:
-        row = RegistrationRow(r.version, r.interest, r.since, r.greeted)
+        row = RegistrationRow(r.version, r.interest, r.since, r.greeted, r.greets)
         group = item.box.mailbox.key
         return Put(group, registration_key(r.mailbox), self._groups.position(group), encode(row))
 
@@ -255,7 +265,7 @@ class Items:
             rows: list[Write] = []
             for registration in greeted:
                 now = item.registrations.get(registration.mailbox)
-                if now is not None and now.since == registration.since:  # it may want something more special by now
+                if now is not None and now.greets == registration.greets:  # it may want something more special by now
                     now.greeted = True
                     rows.append(self._row(item, now))
             self._write(turn, item, rows, None)
@@ -284,7 +294,7 @@ class Items:
         """New subscriptions get what is retained as soon as all that came before them has been handed out."""
         for mailbox in list(item.ungreeted):
             registration = item.registrations[mailbox]
-            if registration.safe and (caught_up or item.handed >= registration.since):
+            if registration.safe and (caught_up or item.handed >= registration.greets):
                 del item.ungreeted[mailbox]
                 self._greet(turn, item, registration)
 
@@ -295,7 +305,7 @@ class Items:
         kept = [
             batch
             for topic, batch in sorted(item.retained.items())
-            if (batch.seq < registration.since or batch.seq >= VOLATILE_FROM)
+            if (batch.seq < registration.greets or batch.seq >= VOLATILE_FROM)
             and not 0 < batch.expires <= turn.now
             and registration.interest.no_local != f"{batch.source}:{batch.incarnation:x}"
             and wanted.wants(topic)
@@ -304,9 +314,9 @@ class Items:
             registration.greeted = True  # and a next owner will find nothing either
             return
         registration.greeting = True
-        handed = HandedBatch((registration.since, registration.since), registration)
+        handed = HandedBatch((registration.greets, registration.greets), registration)
         for at, batch in enumerate(kept[:GREETING_MAX]):
-            numbered = msgspec.structs.replace(batch, seq=registration.since + at)
+            numbered = msgspec.structs.replace(batch, seq=registration.greets + at)
             self._forward(turn, item, registration, numbered, handed)
         item.arrived(handed)
 

@@ -35,6 +35,8 @@ class RegistrationRow(msgspec.Struct, frozen=True, array_like=True):
     since: int
     greeted: bool
     """Whether it has what was retained before."""
+    greets: int = 0
+    """Before which number; 0: that from which it gets what it wants."""
 
 
 class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +51,7 @@ class SubscriptionRow(msgspec.Struct, frozen=True, array_like=True):
     leaving: tuple[str, ...] = ()
     """Items, or a seat, of what it wanted before: those that may not have forgotten it."""
     twinned: bool = False
-    """Whether it has, or once had, a second mailbox for critical topics."""
+    """Whether it has, had or may have a second mailbox for critical topics."""
 
 
 encode = msgspec.msgpack.encode
@@ -84,7 +86,8 @@ def read_registrations(rows: Iterable[Row]) -> list[tuple[str, RegistrationRow]]
             name, value = row.key[1:].decode(), _registration(row.value)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
-        sound = 0 <= value.version <= ID_MAX and 0 <= value.since < VOLATILE_FROM - GREETING_MAX
+        numbers = (value.since, value.greets)
+        sound = 0 <= value.version <= ID_MAX and all(0 <= number < VOLATILE_FROM - GREETING_MAX for number in numbers)
         if sound and name_fault("mailbox", name) is None and interest_fault(value.interest) is None:
             found.append((name, value))
     return found

@@ -21,7 +21,7 @@ from causeway.core.topics.places import interest_at, places_of, serves
 from causeway.core.topics.rows import SUBSCRIPTION, SubscriptionRow, encode, read_subscription
 from causeway.errors import Code
 from causeway.limits import ID_MAX
-from causeway.names import is_twin, may_end
+from causeway.names import DURABLE_PREFIX, is_twin, may_end
 from causeway.store.base import Put, Row
 from causeway.topics.limits import SUBSCRIBING_MAX
 from causeway.types import Instant, Key, Overflow, key_of
@@ -69,7 +69,11 @@ class OwnedSubscription:
         """Those that have nothing of what it wants now, and have not said that they have forgotten it."""
         self.numbers: dict[str, tuple[int, str]] = {}
         """Of those that have: from which number on, and which history has what is older."""
-        self.twinned = not is_twin(box.mailbox.name) and interest.has_twin(box.mailbox.name)
+        self.twinned = not is_twin(box.mailbox.name) and (
+            interest.has_twin(box.mailbox.name) or box.mailbox.name.startswith(DURABLE_PREFIX)
+        )
+        """Whether it may have a twin. Of a durable one nobody can tell: its reader may have begun the twin, wanted
+        something else by the time it began the subscription itself, and died before it had heard of either."""
         self.tries = 0
         self.askers: Askers = []
         """Who waits until all have answered."""

@@ -41,6 +41,27 @@ class Convergence:
 
     def pending(self) -> str | None:
         """Why the cluster is not what it should be, None when it is."""
+        return self._absent() or self._ring() or self.groups_whole()
+
+    def unhealthy(self) -> str | None:
+        """Why `causeway status` would not exit with 0, None when it would: then any one broker may be lost."""
+        absent = self._absent()
+        if absent is not None:
+            return absent
+        latest: dict[str, dict[str, Any]] = {}
+        for broker in self.cluster.members():
+            for group in self._groups_of(broker):
+                known = latest.get(group["name"])
+                if known is None or (group["epoch"], group["serving"]) > (known["epoch"], known["serving"]):
+                    latest[group["name"]] = group
+        for name, group in latest.items():
+            if not group["serving"]:
+                return f"group {name} is not served"
+            if group["exposed"]:
+                return f"group {name} would stop with the next broker that fails"
+        return None if latest else "there is no group"
+
+    def _absent(self) -> str | None:
         for broker in self.cluster.members():
             if not broker.up:
                 return f"{broker.name} is down"
@@ -48,10 +69,10 @@ class Convergence:
                 return f"{broker.name} is leaving and has not left"
             if not self._statistics(broker)["active"]:
                 return f"{broker.name} has not joined"
-        return self._ring() or self.groups_whole()
+        return None
 
     def groups_whole(self) -> str | None:
-        """Why not every group has all its copies, complete and in one epoch, None when it has."""
+        """Why not every group is whole (all copies complete, in one epoch, a voter to spare); None when all are."""
         brokers = self.cluster.members()
         for broker in brokers:
             if not broker.up:
@@ -133,6 +154,8 @@ class Convergence:
         own = next(g for g in self._statistics(owner)["groups"] if g["name"] == name)
         if not own["serving"]:
             return f"group {name} is not served by its owner {owner.name}"
+        if own["exposed"]:
+            return f"group {name} would stop with the next broker that fails"
         return None
 
     def _wanted(self, name: str, owner: str, brokers: int) -> int:

@@ -94,7 +94,7 @@ class FakeLinks:
         return next(broker for broker, number in self.conns.items() if number == conn)
 
     def learn(self, peer: Peer) -> None:
-        self.known[peer.id] = peer
+        self.known.setdefault(peer.id, peer)  # what the broker itself told us counts more
 
     def is_up(self, broker: BrokerId) -> bool:
         return broker not in self.down

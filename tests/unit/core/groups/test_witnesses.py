@@ -16,6 +16,7 @@ from causeway.core.messages import (
     Config,
     Installed,
     Member,
+    NotMember,
     Outbid,
     Outdated,
     Prepare,
@@ -92,6 +93,7 @@ def test_witness_whose_storage_is_another_does_not_count() -> None:
     bench.feed(B, Prepare(KEY, msgspec.structs.replace(watched(), witnesses=(lost,)), LOW))
     bench.durable()
     assert not bench.said(Promised)
+    assert bench.said(NotMember, to=B) == [NotMember(KEY, 7, A.store)], "who asks must know that it will never count"
 
 
 # Afterwards ------------------------------------------------------------------------------------------------------
@@ -128,6 +130,22 @@ def test_witness_that_becomes_a_member_votes_as_one() -> None:
     bench.durable()
     assert votes(bench) == 0
     assert bench.said(Installed)
+
+
+def test_former_member_that_is_let_go_in_an_epoch_of_which_it_is_witness_votes_on_the_next() -> None:
+    bench = Bench(A)
+    bench.join(config(B, C, A, epoch=6))
+    bench.feed(B, Chosen(KEY, config(B, C, D, epoch=7, incomplete=(D,)), 5))
+    bench.feed(B, Chosen(KEY, watched(8), 5))
+    bench.settle()
+    assert bench.rows() == {}, "it holds nothing any more"
+    for one in (bench, bench.restarted()):
+        one.forget()
+        asked(one, HIGH, epoch=8)
+        assert one.said(Promised) == [Promised(KEY, 9, HIGH, 0, 0)]
+        one.forget()
+        asked(one, HIGH, epoch=7)
+        assert not one.said(Promised), "of what came before it has forgotten what it promised"
 
 
 # Quorums ---------------------------------------------------------------------------------------------------------
@@ -211,3 +229,96 @@ def test_group_that_lacks_a_witness_and_then_a_member_too_migrates_as_soon_as_an
     assert not bench.said(Prepare)
     bench.pass_time(1)
     assert bench.said(Prepare, to=B)
+
+
+# Lost storages ---------------------------------------------------------------------------------------------------
+def other_storage(peer: Peer) -> Peer:
+    return msgspec.structs.replace(peer, store=peer.store + 1000)
+
+
+def watched_by_two() -> Bench:
+    """A owns a group with B and C; D and E are its witnesses."""
+    bench = Bench(A, [A, B, C, D, E], copies=3, witnesses=2)
+    beside = tuple(Member(peer, peer.store) for peer in (D, E))
+    bench.own(msgspec.structs.replace(config(A, B, C), witnesses=beside))
+    bench.forget()
+    return bench
+
+
+def replaced(bench: Bench, *peers: Peer) -> None:
+    """They come back without their data."""
+    for peer in peers:
+        bench.down(peer)
+        bench.up(other_storage(peer))
+
+
+def until_asked(bench: Bench) -> None:
+    """Until the owner has another epoch chosen, in time."""
+    stop = bench.now + 2 * WITNESS_PATIENCE * MIGRATE_AFTER
+    while bench.now < stop and not bench.said(Prepare):
+        bench.pass_time(RETRY // 4)
+    assert bench.said(Prepare)
+
+
+def exposed(bench: Bench) -> object:
+    return bench.groups.described(["orders"])[0]["exposed"]
+
+
+def test_witness_that_lost_its_storage_is_named_anew_with_the_storage_it_has() -> None:
+    bench = watched_by_two()
+    replaced(bench, D)
+    until_asked(bench)
+    found = bench.elect(B, C, E, seq=1)
+    assert {(m.peer.name, m.token) for m in found.witnesses} == {("d", D.store + 1000), ("e", E.store)}
+
+
+def test_witness_that_says_it_lost_its_storage_is_named_anew_also_if_its_return_passed_us_by() -> None:
+    bench = watched_by_two()
+    bench.feed(D, NotMember(KEY, 7, 77))
+    until_asked(bench)
+    found = bench.elect(B, C, E, seq=1)
+    assert {(m.peer.name, m.token) for m in found.witnesses} == {("d", 77), ("e", E.store)}
+
+
+def test_witness_that_was_not_asked_to_promise_and_denies_to_be_a_member_is_kept() -> None:
+    bench = watched_by_two()
+    bench.feed(D, NotMember(KEY, 7, D.store))
+    bench.pass_time(2 * WITNESS_PATIENCE * MIGRATE_AFTER)
+    assert not bench.said(Prepare)
+
+
+def test_who_takes_over_knows_which_witnesses_have_lost_their_storage_before() -> None:
+    bench = Bench(A, [A, B, C, D, E], copies=3, witnesses=2)
+    bench.links.known[D.id] = other_storage(D)
+    beside = tuple(Member(peer, peer.store) for peer in (D, E))
+    bench.own(msgspec.structs.replace(config(A, B, C), witnesses=beside))
+    until_asked(bench)
+
+
+def test_group_is_exposed_while_the_next_failure_would_stop_it() -> None:
+    bench = watched_by_two()
+    assert exposed(bench) is False
+    replaced(bench, D)
+    assert exposed(bench) is False, "four of five voters count"
+    replaced(bench, E)
+    assert exposed(bench) is True, "three of five: one more and nobody may decide"
+    until_asked(bench)
+    bench.elect(B, C, seq=1)
+    for peer in (B, C):
+        bench.feed(peer, Installed(KEY, 8, 1))
+    assert exposed(bench) is False
+
+
+def test_group_whose_witnesses_are_gone_for_good_does_not_wait_for_them() -> None:
+    bench = watched_by_two()
+    bench.down(D, E)
+    bench.want(A, B, C)
+    assert exposed(bench) is True
+    until_asked(bench)
+    assert bench.elect(B, C, seq=1).witnesses == ()
+
+
+def test_group_in_a_cluster_too_small_for_better_is_not_called_exposed() -> None:
+    bench = Bench(A, [A, B], copies=3, witnesses=2)
+    bench.own(config(A, B))
+    assert exposed(bench) is False

@@ -208,6 +208,16 @@ def test_one_refusal_aborts_all_and_leaves_no_decision() -> None:
     assert world.rows == {}
 
 
+def test_who_was_replaced_as_coordinator_tells_nobody_how_it_ended() -> None:
+    coordinator, world = make()
+    coordinator.commit(Turn(0), HOME, commit(), BODY)
+    first, second, _ = world.take()
+    coordinator.on_prepared(Turn(0), HOME, prepared(first))
+    coordinator.on_prepared(Turn(0), HOME, prepared(second, ok=False, code=Code.NOT_OWNER))
+    assert coordinator.outcomes == [], "the later coordinator may commit it"
+    assert not coordinator.is_deciding(HOME)
+
+
 def test_silence_aborts_after_patience() -> None:
     coordinator, world = make()
     coordinator.commit(Turn(0), HOME, commit(), BODY)

@@ -214,7 +214,7 @@ def test_a_newer_attempt_replaces_an_older_one() -> None:
     older = transaction(attempt=1)
     found = room.mailbox.participant.obstacle(older, 0)
     assert found is not None
-    assert found[0] == Code.ABORTED
+    assert found[0] == Code.NOT_OWNER
     assert room.prepare(older) == []
     assert room.decide(TX, True).writes == []
     room.settle((seq, seq))

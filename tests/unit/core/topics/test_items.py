@@ -458,6 +458,25 @@ def test_subscription_that_wants_nothing_retained_gets_nothing() -> None:
     assert room.sent(Deposit) == []
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_subscription_that_begins_to_want_what_is_retained_gets_it_and_goes_on_where_it_was(*, restarted: bool) -> None:
+    room = owner()
+    retained(room)
+    room.register(Interest("roads/#", retained=False))
+    room.publish(2)
+    (live,) = room.sent(Deposit)
+    room.register(Interest("roads/#", retained=True), version=2)
+    (greeting,) = room.sent(Deposit)
+    if restarted:
+        room.take_over(ITEM)
+        again = [head for head in room.sent(Deposit) if head.flags & RETAIN]
+        assert [head.first for head in again] == [greeting.first], "under the same number"
+    assert greeting.first > live.first
+    assert greeting.flags & RETAIN
+    room.publish(3)
+    assert [head.first > greeting.first for head in room.sent(Deposit)] == [True]
+
+
 @pytest.mark.parametrize(
     "interest",
     [

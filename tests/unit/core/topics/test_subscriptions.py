@@ -113,7 +113,7 @@ def test_answer_to_another_version_or_of_another_item_does_not_count() -> None:
 def test_reader_that_comes_again_is_served_at_once() -> None:
     room = begun()
     room.subscribe(consumer=2)
-    assert room.heard(Attached) == [Attached(WATCH, 2)]
+    assert room.heard(Attached) == [Attached(WATCH, 2, twinned=True)]
     assert room.sent(Register) == []
 
 
@@ -256,10 +256,10 @@ def test_replay_tells_from_which_numbers_on_and_which_history_has_the_rest() -> 
     room.subscribe(wanted)
     room.commit()
     room.answer_all(room.sent(Register), 42, "history/roads")
-    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads", True)]
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads", True, twinned=True)]
     room.commit()
     room.subscribe(wanted)
-    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads", twinned=True)]
 
 
 def test_new_owner_asks_for_the_numbers_of_a_replay_again() -> None:
@@ -274,7 +274,7 @@ def test_new_owner_asks_for_the_numbers_of_a_replay_again() -> None:
     room.subscribe(wanted)
     assert room.heard(Attached) == []
     room.answer_all(room.sent(Register), 42, "history/roads")
-    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads")]
+    assert room.heard(Attached) == [Attached(WATCH, 1, ((ITEM, 42),), "history/roads", twinned=True)]
 
 
 def test_histories_that_differ_are_none() -> None:
@@ -545,7 +545,7 @@ def test_what_wants_causal_order_is_registered_with_its_seat_alone(mailbox: str)
     (head,) = room.sent(Register)
     assert (head.item, head.mailbox, head.interest) == (SEAT, mailbox, BOTH)
     room.answer_all([head])
-    assert room.heard(Attached) == [Attached(mailbox, 1, fresh=True)]
+    assert room.heard(Attached) == [Attached(mailbox, 1, fresh=True, twinned=mailbox == WATCH)]
 
 
 def test_who_changes_to_causal_order_leaves_the_items_and_back() -> None:
