@@ -13,9 +13,12 @@ from causeway.errors import ConfigError, LakeError
 from causeway.pipeline.generate.telemetry import TelemetryPlan, generate_telemetry
 from causeway.pipeline.measured_model import read_model
 from tests.pipeline.lakes import DAY, NOON, run, telemetry, write_lake
+from tests.pipeline.scans import watched
 
 TOPICS = 9
 SECONDS = 240
+JOBS_MAX = 18
+"""Of Spark, for one run of the job."""
 
 
 def dense_lake(seed: int) -> tuple[np.ndarray, list[dict[str, Any]]]:
@@ -74,6 +77,16 @@ def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
     series = {row["name"]: row["rates"] for row in spark.read.parquet(str(tmp_path / "series")).collect()}
     for topic in range(TOPICS):
         np.testing.assert_allclose(series[f"t{topic}"], counts[topic].reshape(4, 60).sum(axis=1) / 60, rtol=1e-12)
+
+
+def test_the_lake_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Every further pass over a large lake takes as long as the first; every job of a small one is a fixed cost."""
+    _, rows = dense_lake(3)
+    write_lake(tmp_path / "lake", "telemetry", rows)
+    with watched(spark) as work:
+        run(spark, "rates", tmp_path / "lake", tmp_path, period=60)
+    assert work.rows_read == len(rows)
+    assert 0 < work.jobs <= JOBS_MAX
 
 
 def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
@@ -223,6 +224,16 @@ def write_small_table(table: pa.Table, out: str, name: str) -> str:
     folder.mkdir(parents=True)
     pq.write_table(table, folder / "part-0.parquet")
     return name
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """The same rows, computed when first asked for and kept meanwhile: in memory, or on disk where that is full."""
+    rows = frame.persist()
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
 
 
 def number_option(request: JobRequest, name: str, usual: float, least: float, most: float) -> float:
