@@ -83,6 +83,23 @@ class Job(NamedTuple):
     """Name -> meaning and default of what `--set` may say."""
 
 
+_RATES_OPTIONS: Final = {
+    "interval": "seconds of a window, which is one sample of a rate (1)",
+    "period": "seconds of the periods among which the peak is looked for (900)",
+    "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
+    "domain": "look at this domain alone (all)",
+    "capacity": "messages/s that every broker sustains, for model.json (10000)",
+    "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
+}
+_RISK_OPTIONS: Final = {
+    "rates": "folder that the job rates has written",
+    "url": "running cluster to ask who holds what; or",
+    "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+    "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
+    "adopt": "yes: propose policies that are feasible and no riskier than what is in force (no)",
+    "force": "domains, with commas between them, whose policy is proposed all the same (none)",
+}
+
 JOBS: Final[dict[str, Job]] = {
     "audit": Job(
         "causeway.pipeline.audit.job",
@@ -111,24 +128,20 @@ JOBS: Final[dict[str, Job]] = {
         "rates of topics, peak periods, means and covariance of items",
         reads="telemetry",
         streams=True,
-        options={
-            "interval": "seconds of a window, which is one sample of a rate (1)",
-            "period": "seconds of the periods among which the peak is looked for (900)",
-            "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
-            "domain": "look at this domain alone (all)",
-            "capacity": "messages/s that every broker sustains, for model.json (10000)",
-            "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
-        },
+        options=_RATES_OPTIONS,
     ),
     "risk": Job(
         "causeway.pipeline.risk",
         "probability of overload now and after failures, and a better placement",
+        options=_RISK_OPTIONS,
+    ),
+    "run": Job(
+        "causeway.pipeline.loop",
+        "rates, then risk, then what may be adopted is adopted: one turn of the loop, with a history of decisions",
         options={
-            "rates": "folder that the job rates has written",
-            "url": "running cluster to ask who holds what; or",
-            "placement": "JSON file with brokers and present, as for `causeway plan placement`",
-            "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
-            "adopt": "yes: propose the policy to the landmarks of that cluster (no)",
+            **_RATES_OPTIONS,
+            **{name: meaning for name, meaning in _RISK_OPTIONS.items() if name in {"url", "threshold", "force"}},
+            "adopt": "no: look, and propose nothing (yes)",
         },
     ),
     "latency": Job(

@@ -34,6 +34,7 @@ from causeway.pipeline.grid import DAYS_MAX, DaySeen, Grid, Ints, Periods, find_
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
 from causeway.pipeline.quality import few_rows, with_checked_rows
+from causeway.pipeline.rates_events import read_events
 from causeway.pipeline.rates_output import MeasuredItem
 from causeway.pipeline.topic_rates import PARTS_SCHEMA, TOPICS_SCHEMA, topic_parts, whole_topics
 
@@ -61,7 +62,8 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     step()
     cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
     with kept(blocks_of(cells, interval)) as blocks:
-        grid = make_grid(days_seen(blocks), interval, period)
+        days = days_seen(blocks)
+        grid = make_grid(days, interval, period)
         step()
         with kept(blocks.mapInArrow(partial(topic_parts, grid), PARTS_SCHEMA)) as parts:
             periods = find_peaks(period_sums(parts), grid, quantile)
@@ -74,10 +76,15 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         step()
         seen = item_moments(blocks, list(items), grid, periods)
     moments = merged_moments(seen, zero_moments(periods.peak_windows - seen.size, len(items)))
-    written = output.write(request, grid, periods, items, moments)
+    events = read_events(spark, request, {day.domain: None for day in days})
+    written = output.write(request, periods, items, moments, events.brokers)
     return JobResult(
         job="rates",
-        summary=output.summarise(grid, periods, items, moments) | {"runs": runs_of(request, "telemetry")},
+        summary={
+            **output.summarise(grid, periods, items, moments),
+            **output.summarise_events(items, events),
+            "runs": runs_of(request, "telemetry"),
+        },
         tables=(topics, series, *written),
         figures=output.figures(periods),
     )
