@@ -50,14 +50,18 @@ class Watch:
         return {"processor_seconds": round(sum(self._used.values()), 1), **held}
 
 
-def run_watched(*words: str) -> dict[str, Any]:
-    """Run `causeway pipeline` with these words: the summary of its answer, and what it took."""
-    command = [sys.executable, "-m", "causeway", "pipeline", *words, "--json"]
+def watched(module: str, *words: str) -> tuple[str, dict[str, Any]]:
+    """Run a module with these words: what it prints, and what it took."""
     began = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-m", module, *words], stdout=subprocess.PIPE, text=True)
     watch = Watch(process.pid)
     answer, _ = process.communicate()
-    took = {"seconds": round(time.monotonic() - began, 1), **watch.stop()}
+    return answer, {"seconds": round(time.monotonic() - began, 1), **watch.stop()}
+
+
+def run_watched(*words: str) -> dict[str, Any]:
+    """Run `causeway pipeline` with these words: the summary of its answer, and what it took."""
+    answer, took = watched("causeway", "pipeline", *words, "--json")
     # A job that judges fails when something did not hold, and answers all the same: faults may have been planted.
     summary = json.loads(answer or "{}").get("summary")
     if summary is None:

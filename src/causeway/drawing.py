@@ -132,7 +132,10 @@ def _draw_measured(axes: Any, curve: Curve, aside: float) -> None:
 def _place_ticks(axes: Any, figure: Figure) -> None:
     """Ticks where something was measured, if that is in few places; a zero that is seen."""
     xs = sorted({x for curve in figure.curves for x in curve.xs})
-    if figure.scale == "log":
+    if figure.x_names:
+        turned = {"rotation": 90, "fontsize": 6} if len(figure.x_names) > TICKS_MAX else {}
+        axes.set_xticks(range(len(figure.x_names)), figure.x_names, **turned)
+    elif figure.scale == "log":
         ticks = _spaced([round(x) for x in xs])
         axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
         axes.set_xticks([], minor=True)

@@ -40,5 +40,7 @@ class Figure(msgspec.Struct, frozen=True):
     """Of both axes: `log`, or `linear` and from 0 on where nothing is negative."""
     y_scale: str = ""
     """Of the upright axis, where it is another."""
+    x_names: tuple[str, ...] = ()
+    """Of the places 0, 1, 2 and so on, if the horizontal axis has names instead of numbers."""
     bars: str = "least and greatest of all seeds"
     """What ranges are; written under the axes where a curve has some."""

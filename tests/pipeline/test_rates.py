@@ -9,13 +9,19 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from causeway.core.topics.publishing import UNWANTED
 from causeway.errors import ConfigError, LakeError
 from causeway.pipeline.generate.telemetry import TelemetryPlan, generate_telemetry
 from causeway.pipeline.measured_model import read_model
-from tests.pipeline.lakes import DAY, NOON, run, telemetry, write_lake
+from causeway.topics.critical import critical_items
+from causeway.trace import Step
+from tests.pipeline.lakes import DAY, NOON, event, run, telemetry, write_lake
+from tests.pipeline.scans import watched
 
 TOPICS = 9
 SECONDS = 240
+JOBS_MAX = 18
+"""Of Spark, for one run of the job."""
 
 
 def dense_lake(seed: int) -> tuple[np.ndarray, list[dict[str, Any]]]:
@@ -76,6 +82,16 @@ def test_rates_are_those_of_numpy(spark: SparkSession, tmp_path: Path) -> None:
         np.testing.assert_allclose(series[f"t{topic}"], counts[topic].reshape(4, 60).sum(axis=1) / 60, rtol=1e-12)
 
 
+def test_the_lake_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Every further pass over a large lake takes as long as the first; every job of a small one is a fixed cost."""
+    _, rows = dense_lake(3)
+    write_lake(tmp_path / "lake", "telemetry", rows)
+    with watched(spark) as work:
+        run(spark, "rates", tmp_path / "lake", tmp_path, period=60)
+    assert work.rows_read == len(rows)
+    assert 0 < work.jobs <= JOBS_MAX
+
+
 def test_stream_says_what_batch_says(spark: SparkSession, tmp_path: Path) -> None:
     _, rows = dense_lake(2)
     lake, half = tmp_path / "lake", len(rows) // 2
@@ -100,6 +116,30 @@ def test_checkpoint_of_another_lake_is_refused(spark: SparkSession, tmp_path: Pa
     run(spark, "rates", tmp_path / "one", **where)
     with pytest.raises(ConfigError, match=r"checkpoint.*is about telemetry of"):
         run(spark, "rates", tmp_path / "two", **where)
+
+
+def test_brokers_without_items_and_messages_without_subscribers_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    """Three brokers of the domain, one of which owns the item; b9 is of a domain that has no rates."""
+    lake = tmp_path / "lake"
+    write_lake(lake, "telemetry", [telemetry("a", NOON + n, 7, item="i", writer="b1") for n in range(20)])
+    at = {"at": NOON * 1_000_000_000}
+    lost = {**at, "role": "broker", "writer": "b2", "topic": "news", "note": UNWANTED}
+    rows = [
+        event(Step.COPIED, "x", "i", 1, 5, writer="b3", **at),
+        event(Step.SETTLED, "x", "i", 1, 5, **lost),
+        event(Step.SETTLED, "x", "j", 6, 6, **{**lost, "topic": "more"}),
+        event(Step.SETTLED, "x", critical_items("critical/x", 1)[0], 6, 6, **lost),  # the other way of one that counts
+        event(Step.ACKNOWLEDGED, "x", "i", 1, 5, **lost),
+        event(Step.SETTLED, "x", "i", 7, 7, **{**lost, "note": ""}),
+        event(Step.SENT, "x", "i", 1, 5, **{**at, "role": "application", "writer": "x"}),
+    ]
+    write_lake(lake, "events", rows)
+    write_lake(lake, "events", [event(Step.COPIED, "x", "i", 1, 5, writer="b9", **at)], domain="elsewhere")
+    for checkpoint in (None, tmp_path / "kept"):
+        found = run(spark, "rates", lake, tmp_path, checkpoint=checkpoint, period=5).summary
+        assert (found["brokers"], found["brokers_without_items"]) == (3, ["b2", "b3"])
+        assert found["left_out_without_subscribers"] == {"topics": 2, "messages": 6}
+        assert list(read_model(str(tmp_path)).brokers) == ["b1", "b2", "b3"]
 
 
 def test_one_topic_with_a_constant_rate_has_no_variance(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from causeway.drawing import check_drawing, draw
 from causeway.errors import ConfigError
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
+from causeway.pipeline.history import keep_going
 from causeway.pipeline.increments import sole_run
 from causeway.pipeline.progress import task_counts
 from causeway.pipeline.session import MASTER_USUAL, session_for
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 LOOKS_PER_SECOND: Final = 2
 """How often the display asks Spark how far it is."""
+EVERY_UNITS: Final = {"s": 1, "m": 60, "h": 3600}
+EVERY_SECONDS_MAX: Final = 7 * 24 * 3600
 
 
 def pipeline(
@@ -47,6 +52,10 @@ def pipeline(
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder where --stream keeps how far it has come. Default: OUT/checkpoint.")
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="With the job run: again and again, so often (90s, 10m, 1h), until stopped."),
+    ] = "",
     seed: Annotated[int, typer.Option(help="Where chance begins; the same seed, the same answer.")] = 0,
     settings: Annotated[
         list[str] | None,
@@ -58,8 +67,8 @@ def pipeline(
 
     Writes result.json, Parquet tables and a picture to --out. With --json the content of result.json is printed, as one
     object: "job", "summary", "tables", "pictures". On a cluster, --lake and --out are folders that its executors see
-    under the same path. Exit codes: 0 done, 1 a guarantee did not hold (audit), a run failed (sweep), or the lake or
-    Spark stopped it, 2 a flag is wrong or something is missing.
+    under the same path. Exit codes: 0 done, 1 a guarantee did not hold (audit), a run failed (sweep), a policy was not
+    adopted (risk, run), or the lake or Spark stopped it, 2 a flag is wrong or something is missing.
     """
     folder = str(out or Path("pipeline") / job)
     kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""
@@ -67,22 +76,47 @@ def pipeline(
         raise ConfigError("checkpoint", str(checkpoint), "is for --stream; give both")
     request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
     check_request(job, request)
+    seconds = parse_every(job, every)
     check_drawing("pipeline")
-    request = check_lake(job, request)
-    with sole_run(request):
-        with (
-            spark_errors(),
-            session_for(job, master=master, driver_memory=driver_memory) as session,
-            _display(session, job) as tick,
-        ):
-            found = run_job(session, job, request, tick)
-        pictures = [path.name for figure in found.figures for path in draw(figure, Path(folder))]
-        result = write_result(found, folder, pictures)
+    first = check_lake(job, request)
+    with sole_run(request), spark_errors(), session_for(job, master=master, driver_memory=driver_memory) as session:
+        if seconds is None:
+            return EXIT_OK if _turn(session, job, first, as_json=as_json).holds else EXIT_FAILED
+        keep_going(lambda: _turn(session, job, request, as_json=as_json), folder, seconds, _told_to_stop())
+    return EXIT_OK
+
+
+def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool) -> JobResult:
+    """Run the job once, draw and print."""
+    with spark_errors(), _display(session, job) as tick:
+        found = run_job(session, job, request, tick)
+    pictures = [path.name for figure in found.figures for path in draw(figure, Path(request.out))]
+    result = write_result(found, request.out, pictures)
     if as_json:
         print_json(result)
     else:
-        _show(found, folder, pictures)
-    return EXIT_OK if found.holds else EXIT_FAILED
+        _show(found, request.out, pictures)
+    return found
+
+
+def _told_to_stop() -> threading.Event:
+    """Set when the process is asked to end: a turn that is under way is finished."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda _number, _frame: stop.set())
+    return stop
+
+
+def parse_every(job: str, text: str) -> float | None:
+    """Seconds of a time like 90s, 10m or 1h; None if there is none."""
+    if not text:
+        return None
+    if job != "run":
+        raise ConfigError("every", text, f"is for the job run, which closes the loop; {job} runs once")
+    seconds = float(text[:-1]) * EVERY_UNITS[text[-1]] if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?[smh]", text) else 0.0
+    if not 1 <= seconds <= EVERY_SECONDS_MAX:
+        raise ConfigError("every", text, "must be a time of one second to a week, like 90s, 10m or 1h")
+    return seconds
 
 
 def parse_options(settings: list[str]) -> dict[str, str]:

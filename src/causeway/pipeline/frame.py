@@ -13,7 +13,8 @@ import importlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
@@ -82,6 +83,23 @@ class Job(NamedTuple):
     """Name -> meaning and default of what `--set` may say."""
 
 
+_RATES_OPTIONS: Final = {
+    "interval": "seconds of a window, which is one sample of a rate (1)",
+    "period": "seconds of the periods among which the peak is looked for (900)",
+    "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
+    "domain": "look at this domain alone (all)",
+    "capacity": "messages/s that every broker sustains, for model.json (10000)",
+    "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
+}
+_RISK_OPTIONS: Final = {
+    "rates": "folder that the job rates has written",
+    "url": "running cluster to ask who holds what; or",
+    "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+    "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
+    "adopt": "yes: propose policies that are feasible and no riskier than what is in force (no)",
+    "force": "domains, with commas between them, whose policy is proposed all the same (none)",
+}
+
 JOBS: Final[dict[str, Job]] = {
     "audit": Job(
         "causeway.pipeline.audit.job",
@@ -110,24 +128,20 @@ JOBS: Final[dict[str, Job]] = {
         "rates of topics, peak periods, means and covariance of items",
         reads="telemetry",
         streams=True,
-        options={
-            "interval": "seconds of a window, which is one sample of a rate (1)",
-            "period": "seconds of the periods among which the peak is looked for (900)",
-            "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
-            "domain": "look at this domain alone (all)",
-            "capacity": "messages/s that every broker sustains, for model.json (10000)",
-            "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
-        },
+        options=_RATES_OPTIONS,
     ),
     "risk": Job(
         "causeway.pipeline.risk",
         "probability of overload now and after failures, and a better placement",
+        options=_RISK_OPTIONS,
+    ),
+    "run": Job(
+        "causeway.pipeline.loop",
+        "rates, then risk, then what may be adopted is adopted: one turn of the loop, with a history of decisions",
         options={
-            "rates": "folder that the job rates has written",
-            "url": "running cluster to ask who holds what; or",
-            "placement": "JSON file with brokers and present, as for `causeway plan placement`",
-            "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
-            "adopt": "yes: propose the policy to the landmarks of that cluster (no)",
+            **_RATES_OPTIONS,
+            **{name: meaning for name, meaning in _RISK_OPTIONS.items() if name in {"url", "threshold", "force"}},
+            "adopt": "no: look, and propose nothing (yes)",
         },
     ),
     "latency": Job(
@@ -223,6 +237,16 @@ def write_small_table(table: pa.Table, out: str, name: str) -> str:
     folder.mkdir(parents=True)
     pq.write_table(table, folder / "part-0.parquet")
     return name
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """The same rows, computed when first asked for and kept meanwhile: in memory, or on disk where that is full."""
+    rows = frame.persist()
+    try:
+        yield rows
+    finally:
+        rows.unpersist()
 
 
 def number_option(request: JobRequest, name: str, usual: float, least: float, most: float) -> float:

@@ -57,6 +57,14 @@ class Grid(NamedTuple):
         """How many there are."""
         return sum(last - first + 1 for first, last in self.spans) // self.interval
 
+    def has(self, windows: Ints) -> npt.NDArray[np.bool_]:
+        """Which of these windows, by their numbers counted from 1970 on, are on the grid."""
+        seconds = windows * self.interval
+        found = np.zeros(len(windows), np.bool_)
+        for first, last in self.spans:
+            found |= (first <= seconds) & (seconds <= last)
+        return found
+
     def periods(self) -> Ints:
         """Their numbers, counted from 1970 on, ascending. One where a span ends and another begins is there once."""
         parts = [np.arange(first // self.period, last // self.period + 1) for first, last in self.spans]

@@ -9,8 +9,7 @@ Owns: this arithmetic. Must not know: Spark, what the series are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -67,34 +66,22 @@ def merged_moments(left: Moments, right: Moments) -> Moments:
     return Moments(count, mean, squares)
 
 
-def sparse_moments(parts: Iterable[tuple[Ints, Ints, Floats]], series: int, block_bytes: int = BLOCK_BYTES) -> Moments:
-    """Of sparse samples: arrays of (sample, series, value), ascending by sample over all of them.
+def sparse_moments(
+    samples: npt.NDArray[np.integer[Any]], columns: Ints, values: Floats, series: int, block_bytes: int = BLOCK_BYTES
+) -> Moments:
+    """Of sparse samples: the sample, the series and the value of each cell, in any order; values of one cell are added.
 
     Samples with a value are made dense some at a time; those without any are not counted here (`zero_moments`).
     """
     found = no_moments(series)
     rows_max = max(1, block_bytes // (8 * series))
-    rest: tuple[Ints, Ints, Floats] | None = None
-    for part in parts:
-        if rest is not None:
-            part = tuple(map(np.concatenate, zip(rest, part, strict=True)))  # type: ignore[assignment]
-        samples, columns, values = part
-        if not len(samples):
-            continue
-        # The last sample may go on in the next part.
-        cut = int(np.searchsorted(samples, samples[-1], side="left"))
-        found = _folded(found, (samples[:cut], columns[:cut], values[:cut]), rows_max)
-        rest = samples[cut:], columns[cut:], values[cut:]
-    return found if rest is None else _folded(found, rest, rows_max)
-
-
-def _folded(found: Moments, part: tuple[Ints, Ints, Floats], rows_max: int) -> Moments:
-    samples, columns, values = part
     numbers, places = np.unique(samples, return_inverse=True)
+    order = np.argsort(places, kind="stable")
+    cells, values = places[order] * series + columns[order], values[order]
     for begin in range(0, len(numbers), rows_max):
         count = min(rows_max, len(numbers) - begin)
-        low, high = np.searchsorted(places, (begin, begin + count))
-        dense = np.zeros((count, len(found.mean)))
-        np.add.at(dense, (places[low:high] - begin, columns[low:high]), values[low:high])
-        found = merged_moments(found, moments_of(dense))
+        low, high = np.searchsorted(cells, (begin * series, (begin + count) * series))
+        added = np.bincount(cells[low:high] - begin * series, values[low:high], count * series)
+        dense = added.astype(np.float64, copy=False)
+        found = merged_moments(found, moments_of(dense.reshape(count, series)))
     return found

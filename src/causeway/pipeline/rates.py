@@ -7,15 +7,16 @@ From telemetry, which has no rows for seconds in which nothing happened, to
 - `items`, `covariance`: means and covariance of items over the windows of the peak periods;
 - `model.json`: the same for `causeway plan placement` and the job `risk`, with brokers and what they own.
 
-Zeros are never rows: a window without any is counted, and what is dense (a block of windows by items, a topic's series)
-is made inside a task, one piece at a time.
+The lake is read once: its rows become blocks (blocks.py), which are kept, and all else is computed from those. Zeros
+are never rows: a window without any is counted, and what is dense (a block of windows by items, a topic's series) is
+made inside a task, one piece at a time.
 
 Owns: this composition. Must not know: how moments are merged (moments.py), what a grid is (grid.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,25 +28,27 @@ from causeway.errors import ConfigError, LakeError
 from causeway.lake.days import DAY_SECONDS
 from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, write_table
-from causeway.pipeline.grid import DAYS_MAX, DaySeen, Grid, Periods, find_peaks, make_grid
+from causeway.pipeline.blocks import BETWEEN, BLOCK_SCHEMA, WINDOWS, blocks_in, merged_block, pack_rows
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, kept, number_option, write_table
+from causeway.pipeline.grid import DAYS_MAX, DaySeen, Grid, Ints, Periods, find_peaks, make_grid
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
 from causeway.pipeline.quality import few_rows, with_checked_rows
+from causeway.pipeline.rates_events import read_events
 from causeway.pipeline.rates_output import MeasuredItem
+from causeway.pipeline.topic_rates import PARTS_SCHEMA, TOPICS_SCHEMA, topic_parts, whole_topics
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 INTERVAL_USUAL: Final = 1
 PERIOD_USUAL: Final = 900
 PEAK_USUAL: Final = 0.75
 ITEMS_MAX: Final = 2_000
 """Items with a covariance: a part of the matrix is 32 MB then, one for each task and some in the driver."""
-STAGES: Final = ("reading", "periods", "topics", "series", "items", "covariance")
+STAGES: Final = ("reading", "periods", "topics", "items", "covariance")
 
-SERIES_SCHEMA: Final = "item string, name string, rates array<double>"
-PARTS_SCHEMA: Final = "size long, mean binary, squares binary"
+MOMENTS_SCHEMA: Final = "size long, mean binary, squares binary"
 
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
@@ -58,24 +61,30 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
     step()
     cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
-    grid = make_grid(days_seen(cells), interval, period)
-    on_grid = with_windows(cells, grid)
-    step()
-    periods = find_peaks(period_sums(on_grid), grid, quantile)
-    step()
-    topics = write_table(topics_of(on_grid, grid), request.out, "topics")
-    step()
-    series = write_table(series_of(on_grid, grid), request.out, "series")
-    step()
-    items = items_of(on_grid)
-    step()
-    of_peak = on_grid.join(F.broadcast(peak_frame(spark, periods)), "period", "left_semi")
-    seen = item_moments(spark, of_peak, list(items), grid)
+    with kept(blocks_of(cells, interval)) as blocks:
+        days = days_seen(blocks)
+        grid = make_grid(days, interval, period)
+        step()
+        with kept(blocks.mapInArrow(partial(topic_parts, grid), PARTS_SCHEMA)) as parts:
+            periods = find_peaks(period_sums(parts), grid, quantile)
+            step()
+            with kept(topics_of(parts, grid)) as found:
+                topics = write_table(found.drop("rates"), request.out, "topics")
+                series = write_table(found.select("item", "name", "rates"), request.out, "series")
+                step()
+                items = items_of(found, blocks)
+        step()
+        seen = item_moments(blocks, list(items), grid, periods)
     moments = merged_moments(seen, zero_moments(periods.peak_windows - seen.size, len(items)))
-    written = output.write(request, grid, periods, items, moments)
+    events = read_events(spark, request, {day.domain: None for day in days})
+    written = output.write(request, periods, items, moments, events.brokers)
     return JobResult(
         job="rates",
-        summary=output.summarise(grid, periods, items, moments) | {"runs": runs_of(request, "telemetry")},
+        summary={
+            **output.summarise(grid, periods, items, moments),
+            **output.summarise_events(items, events),
+            "runs": runs_of(request, "telemetry"),
+        },
         tables=(topics, series, *written),
         figures=output.figures(periods),
     )
@@ -113,10 +122,20 @@ def of_domain(cells: DataFrame, domain: str) -> DataFrame:
     return cells.where(F.col("domain") == domain) if domain else cells
 
 
-def days_seen(cells: DataFrame) -> list[DaySeen]:
+def blocks_of(cells: DataFrame, interval: int) -> DataFrame:
+    """All cells by blocks of windows. This reads the lake, and nothing else does."""
+    key = F.concat_ws(BETWEEN, "domain", "writer", "item", "name").alias("key")
+    packed = cells.select(key, "second", "messages").mapInArrow(partial(pack_rows, interval), BLOCK_SCHEMA)
+    return packed.groupBy("block").applyInArrow(merged_block, BLOCK_SCHEMA)
+
+
+def days_seen(blocks: DataFrame) -> list[DaySeen]:
     """Which domain recorded what on which days; a LakeError if they are too many to look at."""
-    day = F.floor(F.col("second") / DAY_SECONDS).alias("day")
-    found = cells.groupBy("domain", day).agg(F.min("second").alias("first"), F.max("second").alias("last"))
+    found = (
+        blocks.select(F.inline("seen"))
+        .groupBy("domain", "day")
+        .agg(F.min("first").alias("first"), F.max("last").alias("last"))
+    )
     remedy = "look at one domain with --set domain=NAME, or leave days out in which a clock ran wild"
     rows = few_rows(found, DAYS_MAX, "days of domains", remedy)
     days = [DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in rows]
@@ -129,132 +148,77 @@ def days_seen(cells: DataFrame) -> list[DaySeen]:
     return days
 
 
-def with_windows(cells: DataFrame, grid: Grid) -> DataFrame:
-    """Cells of the grid with the number of their window and period; the others are left out."""
-    inside: Column = F.lit(False)
-    for first, last in grid.spans:
-        inside = inside | F.col("second").between(first, last)
-    window = F.floor(F.col("second") / grid.interval)
-    period = F.floor(F.col("second") / grid.period)
-    return cells.where(inside).withColumns({"window": window, "period": period})
-
-
-# Periods ------------------------------------------------------------------------------------------------------------
-def period_sums(cells: DataFrame) -> dict[int, int]:
+# Periods and topics -------------------------------------------------------------------------------------------------
+def period_sums(parts: DataFrame) -> dict[int, int]:
     """Messages of all topics by period. A grid has a bounded number of periods, however much happened in them."""
-    found = cells.groupBy("period").agg(F.sum("messages").alias("messages"))
+    found = parts.groupBy("period").agg(F.sum("messages").alias("messages"))
     return {row["period"]: row["messages"] for row in found.collect()}
 
 
-def peak_frame(spark: SparkSession, periods: Periods) -> DataFrame:
-    """Numbers of the peak periods."""
-    return spark.createDataFrame(pa.table({"period": periods.numbers[periods.peak]}))
-
-
-# Topics -------------------------------------------------------------------------------------------------------------
-def topics_of(cells: DataFrame, grid: Grid) -> DataFrame:
-    """Mean, deviation and largest rate of each topic over all windows of the grid.
-
-    Moments of the windows with messages are Spark's own, which merges centred sums; the windows without are as many
-    zeros: they move the mean, and add the squared distance between their mean and the others'.
-    """
-    windows = grid.windows
-    rate = F.sum("messages") / grid.interval
-    active = cells.groupBy("item", "name", "window").agg(rate.alias("rate"))
-    found = active.groupBy("item", "name").agg(
-        F.count("*").alias("active"),
-        F.avg("rate").alias("active_mean"),
-        F.var_pop("rate").alias("active_variance"),
-        F.max("rate").alias("largest"),
-    )
-    squares = F.col("active") * (
-        F.col("active_variance") + F.col("active_mean") ** 2 * ((windows - F.col("active")) / windows)
-    )
-    return found.select(
-        "item",
-        "name",
-        "active",
-        F.lit(windows).alias("windows"),
-        (F.col("active_mean") * F.col("active") / windows).alias("mean"),
-        F.sqrt(squares / max(1, windows - 1)).alias("deviation"),
-        "largest",
-    )
-
-
-def series_of(cells: DataFrame, grid: Grid) -> DataFrame:
-    """A row per topic with its rate in every period of the grid, in the order of `periods`."""
-    sums = cells.groupBy("item", "name", "period").agg(F.sum("messages").alias("messages"))
-    sorted_sums = sums.repartition("item", "name").sortWithinPartitions("item", "name", "period")
-    return sorted_sums.mapInArrow(partial(fill_series, grid), SERIES_SCHEMA)
-
-
-def fill_series(grid: Grid, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sparse sums of topics, one after another, as dense series: one topic at a time."""
-    numbers = grid.periods()
-    seconds = grid.windows_in(numbers) * grid.interval
-    topic: tuple[str, str] | None = None
-    rates = np.zeros(len(numbers))
-    for batch in batches:
-        places = np.searchsorted(numbers, batch.column("period").to_numpy())
-        messages = batch.column("messages").to_numpy()
-        keys = zip(batch.column("item").to_pylist(), batch.column("name").to_pylist(), strict=True)
-        for key, place, count in zip(keys, places, messages, strict=True):
-            if key != topic:
-                if topic is not None:
-                    yield _series_row(topic, rates / seconds)
-                topic = key
-                rates = np.zeros(len(numbers))
-            rates[place] = count
-    if topic is not None:
-        yield _series_row(topic, rates / seconds)
-
-
-def _series_row(topic: tuple[str, str], rates: Any) -> pa.RecordBatch:
-    columns = [pa.array([topic[0]]), pa.array([topic[1]]), pa.array([rates], pa.list_(pa.float64()))]
-    return pa.RecordBatch.from_arrays(columns, names=["item", "name", "rates"])
+def topics_of(parts: DataFrame, grid: Grid) -> DataFrame:
+    """A row per topic: mean, deviation and largest rate over all windows of the grid, and its rate in every period."""
+    sorted_parts = parts.repartition("item", "name").sortWithinPartitions("item", "name")
+    return sorted_parts.mapInArrow(partial(whole_topics, grid), TOPICS_SCHEMA)
 
 
 # Items --------------------------------------------------------------------------------------------------------------
-def items_of(cells: DataFrame) -> dict[str, MeasuredItem]:
+def items_of(topics: DataFrame, blocks: DataFrame) -> dict[str, MeasuredItem]:
     """All items by name, sorted; a LakeError if they are too many for a covariance."""
-    found = cells.groupBy("item").agg(
-        F.max_by("writer", F.struct("second", "writer")).alias("owner"), F.count_distinct("name").alias("topics")
-    )
     remedy = "put more topics into each, or look at one domain with --set domain=NAME"
-    rows = few_rows(found, ITEMS_MAX, "items", remedy)
+    counts = few_rows(topics.groupBy("item").agg(F.count("*").alias("topics")), ITEMS_MAX, "items", remedy)
+    last = blocks.select(F.inline("owners")).groupBy("item").agg(F.max(F.struct("second", "writer")).alias("last"))
+    owners = {row["item"]: row["last"]["writer"] for row in last.collect()}
     return {
-        row["item"]: MeasuredItem(row["owner"], row["topics"]) for row in sorted(rows, key=lambda row: str(row["item"]))
+        row["item"]: MeasuredItem(owners[row["item"]], row["topics"])
+        for row in sorted(counts, key=lambda row: str(row["item"]))
     }
 
 
-def item_moments(spark: SparkSession, cells: DataFrame, items: list[str], grid: Grid) -> Moments:
-    """Means and centred Gram matrix of the items' rates over the windows in which any has messages."""
-    numbers = spark.createDataFrame(pa.table({"item": items, "number": np.arange(len(items))}))
-    rate = (F.sum("messages") / grid.interval).alias("rate")
-    samples = cells.join(F.broadcast(numbers), "item", "inner").groupBy("window", "number").agg(rate)
-    sorted_samples = samples.repartition("window").sortWithinPartitions("window")
-    parts = sorted_samples.mapInArrow(partial(gram_part, len(items)), PARTS_SCHEMA)
+def item_moments(blocks: DataFrame, items: list[str], grid: Grid, periods: Periods) -> Moments:
+    """Means and centred Gram matrix of the items' rates over the windows of the peak in which any has messages.
+
+    Every task has a matrix of its blocks; one more task adds these up, one at a time, so that the driver gets one."""
+    seconds = grid.interval * WINDOWS
+    begins = F.col("block") * seconds
+    first, last = (int(one) for one in (periods.begins[periods.peak][[0, -1]]))
+    of_peak = blocks.where((begins > first - seconds) & (begins < last + grid.period))
+    peaks = periods.numbers[periods.peak]
+    parts = of_peak.mapInArrow(partial(gram_part, items, grid, peaks), MOMENTS_SCHEMA)
+    whole = parts.repartition(1).mapInArrow(partial(gram_sum, len(items)), MOMENTS_SCHEMA)
+    return _sum_of_moments(len(items), (row.asDict() for row in whole.collect()))
+
+
+def gram_part(items: list[str], grid: Grid, peaks: Ints, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The moments of all blocks of a task."""
+    numbers = {item: number for number, item in enumerate(items)}
     found = no_moments(len(items))
-    for row in parts.toLocalIterator():  # one matrix per task, one at a time
+    for batch in batches:
+        for block in blocks_in(batch):
+            windows = block.window_numbers()
+            wanted = grid.has(windows) & np.isin(windows * grid.interval // grid.period, peaks)
+            chosen = wanted[block.windows]
+            item_of = np.array([numbers.get(item, -1) for item in block.items.to_pylist()], np.int64)
+            rates = block.messages[chosen] / grid.interval
+            part = sparse_moments(block.windows[chosen], item_of[block.topics[chosen]], rates, len(items))
+            found = merged_moments(found, part)
+    yield from _as_row(found)
+
+
+def gram_sum(series: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The moments of all parts."""
+    yield from _as_row(_sum_of_moments(series, (row for batch in batches for row in batch.to_pylist())))
+
+
+def _sum_of_moments(series: int, parts: Iterable[Mapping[str, Any]]) -> Moments:
+    found = no_moments(series)
+    for row in parts:
         mean = np.frombuffer(row["mean"], np.float64)
-        squares = np.frombuffer(row["squares"], np.float64).reshape(len(items), len(items))
+        squares = np.frombuffer(row["squares"], np.float64).reshape(series, series)
         found = merged_moments(found, Moments(row["size"], mean, squares))
     return found
 
 
-def gram_part(series: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One part of the moments, of all samples of a task."""
-    found = sparse_moments(
-        (
-            (
-                batch.column("window").to_numpy(),
-                batch.column("number").to_numpy(),
-                batch.column("rate").to_numpy(),
-            )
-            for batch in batches
-        ),
-        series,
-    )
+def _as_row(found: Moments) -> Iterator[pa.RecordBatch]:
     if found.size:
         columns = [pa.array([found.size]), pa.array([found.mean.tobytes()]), pa.array([found.squares.tobytes()])]
         yield pa.RecordBatch.from_arrays(columns, names=["size", "mean", "squares"])

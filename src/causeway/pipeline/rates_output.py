@@ -5,7 +5,7 @@ Owns: these files. Must not know: how anything was computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,6 +20,7 @@ from causeway.pipeline.frame import JobRequest, number_option, write_small_table
 from causeway.pipeline.grid import Grid, Periods, time_name
 from causeway.pipeline.measured_model import MeasuredModel, write_model
 from causeway.pipeline.moments import Moments
+from causeway.pipeline.rates_events import EventsSaid
 from causeway.placement.limits import CAPACITY_NOMINAL
 
 POINTS_MAX: Final = 400
@@ -38,9 +39,14 @@ class MeasuredItem(NamedTuple):
 
 
 def write(
-    request: JobRequest, grid: Grid, periods: Periods, items: Mapping[str, MeasuredItem], moments: Moments
+    request: JobRequest,
+    periods: Periods,
+    items: Mapping[str, MeasuredItem],
+    moments: Moments,
+    brokers: Iterable[str],
 ) -> tuple[str, ...]:
-    """Tables `periods`, `items` and `covariance` (a row per pair that has any), and the file for a placement."""
+    """Tables `periods`, `items` and `covariance` (a row per pair that has any), and the file for a placement. `brokers`
+    are those that wrote anything."""
     covariance = moments.covariance()
     names = np.array(list(items), dtype=object)
     left, right = np.nonzero(np.triu(covariance))
@@ -68,23 +74,24 @@ def write(
     }
     for name, columns in tables.items():
         write_small_table(pa.table(columns), request.out, name)
-    return (*tables, _write_model(request, items, moments))
+    names_of_brokers = sorted({*brokers, *(item.owner for item in items.values())})
+    return (*tables, _write_model(request, items, moments, names_of_brokers))
 
 
-def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments) -> str:
+def _write_model(request: JobRequest, items: Mapping[str, MeasuredItem], moments: Moments, brokers: list[str]) -> str:
     """Means and covariance for the job `risk`, with all else that `causeway plan placement` reads."""
     measured = MeasuredModel(
         items=list(items),
         means=moments.mean.tolist(),
         covariance=moments.covariance().tolist(),
-        brokers=_capacities(request, sorted({item.owner for item in items.values()})),
+        brokers=_capacities(request, brokers, {item.owner for item in items.values()}),
         present={name: [item.owner] for name, item in items.items()},
     )
     return write_model(request.out, measured)
 
 
-def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
-    """What each broker sustains: from a file, or the same for those that wrote."""
+def _capacities(request: JobRequest, writers: list[str], owners: Collection[str]) -> dict[str, float]:
+    """What each broker sustains: from a file, or the same for those that wrote. Items may move to one that has none."""
     path = request.options.get("brokers")
     if path is None:
         capacity = number_option(request, "capacity", CAPACITY_NOMINAL, 1e-9, 1e12)
@@ -96,7 +103,7 @@ def _capacities(request: JobRequest, writers: list[str]) -> dict[str, float]:
     except msgspec.DecodeError as error:
         remedy = f'must be a JSON object, broker -> messages/s, like {{"b1": 12000}} ({error})'
         raise ConfigError("set brokers", path, remedy) from error
-    missing = [name for name in writers if name not in given]
+    missing = [name for name in writers if name not in given and name in owners]
     if missing:
         raise ConfigError("set brokers", path, f"lacks {missing[0]}, which owns items; give its capacity")
     return given
@@ -127,6 +134,18 @@ def summarise(grid: Grid, periods: Periods, items: Mapping[str, MeasuredItem], m
         "largest_items": {
             names[at]: {"mean": float(moments.mean[at]), "deviation": float(deviations[at])} for at in largest
         },
+    }
+
+
+def summarise_events(items: Mapping[str, MeasuredItem], events: EventsSaid) -> dict[str, Any]:
+    """What is not in the rates: brokers without items, and what nobody subscribed to."""
+    owners = {item.owner for item in items.values()}
+    idle = [name for name in events.brokers if name not in owners]
+    return {
+        "brokers": len(owners) + len(idle),
+        "brokers_without_items": idle[:STATED_MAX],
+        "brokers_without_items_more": max(0, len(idle) - STATED_MAX),
+        "left_out_without_subscribers": {"topics": events.unwanted_topics, "messages": events.unwanted_messages},
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.pipeline.moments import merged_moments, moments_of, sparse_moments, zero_moments
+from causeway.pipeline.moments import merged_moments, moments_of, no_moments, sparse_moments, zero_moments
 
 
 @settings(max_examples=60, deadline=None)
@@ -26,12 +26,14 @@ def test_sparse_samples_in_any_parts_are_those_of_numpy(
     dense = rng.poisson(2, (samples, series)) * (rng.random((samples, series)) < 0.5) * 1.0
     dense[:, 0] += offset * (dense[:, 0] > 0)
     rows, columns = np.nonzero(dense)
-    cuts = np.sort(rng.integers(0, len(rows) + 1, parts - 1))
-    pieces = zip(
-        *(np.split(one, cuts) for one in (rows, columns, dense[rows, columns])),
-        strict=True,
-    )
-    seen = sparse_moments(pieces, series, block)
+    half = np.floor(dense[rows, columns] / 2)
+    cells = np.concatenate([rows, rows]), np.concatenate([columns, columns])
+    values = np.concatenate([half, dense[rows, columns] - half])  # two values of each cell
+    seen = no_moments(series)
+    part_of = rng.integers(0, parts, samples)  # a sample is in one part; within it, cells are in any order
+    for part in range(parts):
+        mine = rng.permutation(np.flatnonzero(part_of[cells[0]] == part))
+        seen = merged_moments(seen, sparse_moments(cells[0][mine], cells[1][mine], values[mine], series, block))
     assert seen.size == len(np.unique(rows))
     found = merged_moments(seen, zero_moments(samples - seen.size, series))
     assert found.size == samples
