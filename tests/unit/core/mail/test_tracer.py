@@ -111,9 +111,10 @@ def config() -> Config:
 
 def test_transaction_writes_what_it_sends_to_mailboxes_and_topics() -> None:
     sends = (SendPart(NAME, 3, 2, 1, 4, 0, len(TWO)), SendPart(ITEM, 1, 1, 1, 4, 0, 9, Published("roads/a1")))
-    to_mailbox, to_topic = traced(("grouped", Step.PREPARED, ("shop", 9), sends, {"config": config()}))
+    to_mailbox, to_topic = traced(("grouped", Step.PREPARED, ("shop", 9, 21), sends, {"config": config()}))
     assert ids(to_mailbox) == ("shop", 9, NAME, 3, 3, 4)
     assert ids(to_topic) == ("shop", 9, ITEM, 3, 1, 1)
+    assert to_mailbox.transaction == to_topic.transaction == "shop:9:21"
     assert (to_mailbox.mailbox, to_mailbox.bytes, to_mailbox.epoch, to_mailbox.copies) == (NAME, 8, 12, 2)
     assert (to_topic.mailbox, to_topic.topic, to_topic.service, to_topic.reliable) == (ITEM, "roads/a1", 3, True)
 
