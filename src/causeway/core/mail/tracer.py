@@ -243,7 +243,7 @@ def sent_as(
 def _size_of(body: msgspec.Raw) -> int:
     """Of an encoded body: how long it is without what msgpack puts before it."""
     size = len(memoryview(body))
-    return size - (2 if size < 1 << 8 else 3 if size < 1 << 16 else 5)
+    return size - (2 if size <= 0xFF + 2 else 3 if size <= 0xFFFF + 3 else 5)
 
 
 def _held_by(config: Config | None) -> tuple[int, int, str]:

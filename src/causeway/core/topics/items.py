@@ -156,9 +156,9 @@ class Items:
 
     def _begun(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
         """It is on all copies: say so when whoever publishes knows, and a history has what is older."""
-        registration.safe = True
-        if item.registrations.get(registration.mailbox) is registration:
+        if not registration.safe and item.registrations.get(registration.mailbox) is registration:
             self._trace(turn, Step.SUBSCRIBED, item, registration)
+        registration.safe = True
         self._leases.when_known(turn, item, lambda turn: self._when_kept(turn, item, registration, head))
 
     def _when_kept(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:

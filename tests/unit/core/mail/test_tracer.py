@@ -134,7 +134,7 @@ def test_rows_of_a_group_tell_which_batches_are_copied() -> None:
     assert known == {(Step.COPIED, 5, "box", "b2", 12)}
 
 
-@pytest.mark.parametrize("size", [10, 300, 70_000])
+@pytest.mark.parametrize("size", [10, 250, 251, 252, 300, 65_531, 65_532, 70_000])
 def test_bytes_of_a_copy_are_those_of_its_bodies(size: int) -> None:
     batch = msgspec.structs.replace(stored(1, 1), body=join([bytes(size)]))
     [record] = Tracer("b1").copied(5, config(), [Put(GROUP, batch_key(90), 90, encode(batch))])
