@@ -26,7 +26,7 @@ from typing import Final
 
 from causeway.pipeline.audit.context import NO_CONTEXT, Context
 from causeway.pipeline.audit.pieces import Piece, Said, Steps, Stream, place_of
-from causeway.pipeline.audit.published import published_rule
+from causeway.pipeline.audit.published import published_rule, two_ways_rule, ways_of
 from causeway.pipeline.audit.senders import sender_rules, size_rule
 from causeway.pipeline.audit.transactions import part_judgement, part_of, settled_in
 from causeway.pipeline.audit.words import (
@@ -57,6 +57,8 @@ _STORED: Final = int(Step.STORED)
 _TAKEN: Final = int(Step.TAKEN)
 _ENDED: Final = frozenset(map(int, (Step.SETTLED, Step.EXPIRED, Step.DEAD)))
 """After one of these its owner hands it out no more."""
+_OWNERS: Final = _ENDED | frozenset(map(int, (Step.STORED, Step.TAKEN, Step.DELIVERED, Step.RETURNED)))
+"""What only the owner of a mailbox says."""
 _AFTER: Final = {
     int(Step.SETTLED): "it was handed out after it was settled",
     int(Step.EXPIRED): "it was handed out after it had expired",
@@ -145,6 +147,8 @@ class StreamJudge:
         """By mailbox and life of its owner: the last that was handed out of all higher ids."""
         self._members: dict[tuple[str, int], AuditRow] = {}
         """By mailbox and epoch: something that was stored on most of its members."""
+        self._ways: set[str] = set()
+        """Items at which brokers took something with a higher id."""
         self._stored: set[str] = set()
         """Mailboxes that have stored something with a higher id."""
 
@@ -157,8 +161,10 @@ class StreamJudge:
         for row in rows:
             places.setdefault(row.mailbox, {}).setdefault(row.step, []).append(row)
         piece = Piece(self.stream, first, last, rows, dict(places))
-        for said in (*sender_rules(piece), *published_rule(piece, self._context)):
+        published = (*published_rule(piece, self._context), *two_ways_rule(piece, frozenset(self._ways)))
+        for said in (*sender_rules(piece), *published):
             yield from self._said(said)
+        self._ways |= ways_of(piece)
         yield from self._parts(piece)
         acknowledged = any(row.step == _ACKNOWLEDGED for row in rows)
         if acknowledged:
@@ -236,13 +242,13 @@ class StreamJudge:
 
     def _given_back(self, mailbox: str, steps: Steps) -> tuple[AuditRow, ...] | None:
         """The last that its only owner says is that a reader gave it back, and then it handed out what came behind."""
-        here = [row for rows in steps.values() for row in rows if row.broker]
+        here = [row for step in _OWNERS if step in steps for row in steps[step] if row.broker]
         returned = [row for row in steps.get(_RETURNED, _NOTHING) if row.broker]
         if not returned or any(row.apart and not row.redelivered for row in self.rows):
             return None
         back = max(returned, key=place_of)
-        owners = {(row.writer, row.life) for row in here if row.step != _COPIED}
-        if len(owners) > 1 or any(row.sequence > back.sequence for row in here if row.step != _COPIED):
+        owners = {(row.writer, row.life) for row in here}
+        if len(owners) > 1 or any(row.sequence > back.sequence for row in here):
             return None
         behind = self._latest.get((mailbox, back.writer, back.life))
         return None if behind is None or behind.sequence < back.sequence else (back, behind)
