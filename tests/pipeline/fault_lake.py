@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from causeway.lake.schema import LAKE_VERSION
-from causeway.lake.seal import row_digest
 from causeway.names import SEATS
 from causeway.topics import item_of
 from causeway.topics.critical import critical_item, other_way
 from causeway.trace import MEMBERS_APART, Step
 from tests.pipeline.lakes import row as lake_row
+from tests.pipeline.lakes import seal_of
 
 Row = dict[str, Any]
 Segments = dict[str, list[Row]]
@@ -25,7 +25,7 @@ LIFE = 1_700_000_000_000_000_000
 EXPRESS, RECOVERABLE, TRANSACTIONAL, COMMITTED = range(4)
 NEWS, ALARM = "news/roads", "critical/fire"
 ALL = MEMBERS_APART.join(BROKERS)
-SEGMENT = 40
+SEGMENT = 15
 """Records of one segment."""
 
 
@@ -113,20 +113,10 @@ def segments_of(rows: Iterable[Row]) -> Segments:
         before = max((other for name, other in lives if name == writer and other < life), default=0)
         for number, at in enumerate(range(0, len(mine), SEGMENT), 1):
             part = mine[at : at + SEGMENT]
-            found[f"{writer}/{life}/{number}"] = [*part, seal_of(part, before)]
+            copies = len(BROKERS) if part[0]["role"] == "broker" else 0
+            seal = seal_of(part, before=before, copies=copies) | {"domain": part[0]["domain"]}
+            found[f"{writer}/{life}/{number}"] = [*part, seal]
     return found
-
-
-def seal_of(part: list[Row], before: int) -> Row:
-    one = part[0]
-    whose = {name: one[name] for name in ("writer", "role", "life", "version")}
-    ids = {"first": part[0]["sequence"], "last": part[-1]["sequence"]}
-    copies = len(BROKERS) if one["role"] == "broker" else 0
-    seal = lake_row(
-        "events", **whose, **ids, step=int(Step.SEALED), at=part[-1]["at"], incarnation=before, copies=copies
-    )
-    total = sum(map(row_digest, part)) + row_digest(seal)
-    return seal | {"note": str(total), "domain": one["domain"]}
 
 
 # A healthy lake ------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ class Verdict:
     def __init__(self, segments: Segments) -> None:
         rows: list[Any] = [row for segment in segments.values() for row in segment]
         audited = audit_rows(rows)
-        asked = Doubts(audited.doubts)
+        asked = Doubts(audited.doubts, audited.lives)
         self.verdicts = [asked.judged(one) if one.reason else one for one in audited.verdicts]
         self.doubts = audited.doubts
         self.guarantees = guarantees_in(one._asdict() for one in self.verdicts)

@@ -7,8 +7,7 @@ from tests.pipeline.fault_lake import FaultLake
 
 
 def plant(lake: FaultLake) -> None:
-    like = {"dest": "full", "first": 1, "last": 2}
     end = lake.one(Step.REFUSED, broker=False, dest="full")
     for row in reversed(lake.about("orders", 1)):
         if row["step"] in (Step.COPIED, Step.STORED, Step.DELIVERED, Step.RECEIVED, Step.SETTLED):
-            lake.copy(row, after=end, **like, mailbox="full")
+            lake.copy(row, after=end, dest="full", mailbox="full")

@@ -77,6 +77,7 @@ PROMISES: Final = {
 NEVER_PROVEN: Final = (
     "That bodies are unchanged: only their lengths are recorded. Brokers check every row and frame with a checksum.",
     "That a dead letter is in its dead-letter mailbox: it is a new message there, under another name.",
+    "That a message which was handed to a second reader had left the first: that a reader vanished is not recorded.",
     "What became of messages whose sender asked for no acknowledgement and that no broker recorded.",
     "Anything of a program that writes no lake and of which nobody tells.",
     "How long anything took: clocks are not compared.",
@@ -130,7 +131,7 @@ def verdict_of(guarantees: Mapping[str, Mapping[str, int]], doubts: int) -> str:
         return BROKEN
     if UNKNOWN in outcomes:
         return IN_DOUBT
-    if doubts or not guarantees:
+    if doubts or UNRECORDED in outcomes or not guarantees:
         return AS_FAR_AS_KNOWN
     return FEWER_COPIES if FEWER in outcomes else CLEAN
 

@@ -28,16 +28,27 @@ class Subscribed(NamedTuple):
 class Context:
     """All of it."""
 
-    def __init__(self, copies: Mapping[tuple[str, int], int], spans: Mapping[tuple[str, str, int], list[Subscribed]]):
+    def __init__(
+        self,
+        copies: Mapping[tuple[str, int], int],
+        spans: Mapping[tuple[str, str, int], list[Subscribed]],
+        patterns: Mapping[str, frozenset[str]],
+    ) -> None:
         self.copies = dict(copies)
         """By broker and life: how many it was told to keep."""
         self._spans = dict(spans)
+        self._patterns = dict(patterns)
 
     def subscribed(self, item: str, owner: tuple[str, int], topic: str, since: int, until: int) -> Iterator[str]:
         """Subscriptions that wanted all of a topic during the whole of a stretch of an owner's life."""
         for span in self._spans.get((item, *owner), ()):
             if span.since < since and until < span.until and _wants(span.pattern, topic):
                 yield span.mailbox
+
+    def never_wanted(self, mailbox: str, topic: str) -> bool:
+        """Whether a subscription is known, and none of its patterns ever matched a topic."""
+        patterns = self._patterns.get(mailbox, frozenset())
+        return bool(patterns) and not any(_wants(pattern, topic) for pattern in patterns)
 
 
 def _wants(pattern: str, topic: str) -> bool:
@@ -48,15 +59,17 @@ def _wants(pattern: str, topic: str) -> bool:
     return index.wants(topic)
 
 
-NO_CONTEXT: Final = Context({}, {})
+NO_CONTEXT: Final = Context({}, {}, {})
 
 
 def context_of(rows: Iterable[Mapping[str, Any]], copies: Mapping[tuple[str, int], int]) -> Context:
     """From rows of CONTEXT_STEPS with CONTEXT_COLUMNS, in any order, and what brokers were told to keep."""
     told: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    patterns: dict[str, frozenset[str]] = {}
     for row in rows:
         told.setdefault((row["dest"], row["writer"], row["life"]), []).append(row)
-    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()})
+        patterns[row["mailbox"]] = patterns.get(row["mailbox"], frozenset()) | {row["topic"]}
+    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()}, patterns)
 
 
 def _spans(rows: list[Mapping[str, Any]]) -> Iterator[Subscribed]:

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from causeway.lake.schema import LAKE_VERSION
 from causeway.lake.seal import row_digest
-from causeway.pipeline.audit.words import SENT, TAKEN_BY, UNKNOWN, UNRECORDED, VIOLATED, Judgement
+from causeway.pipeline.audit.words import EVERYWHERE, UNKNOWN, UNRECORDED, VIOLATED, Judgement
 from causeway.trace import MEMBERS_APART, Step
 
 GAPS: Final = "records are missing"
@@ -25,8 +25,9 @@ CHANGED: Final = "records are not those that were written"
 UNSEALED: Final = "its segments have no seals: they are of an older version"
 CUT: Final = "its last records may be missing"
 SILENT: Final = "no records of it are there"
+DAMAGED: Final = "it says that rows it had stored are lost"
 
-_UNTIL_THE_END: Final = (CUT, SILENT)
+_UNTIL_THE_END: Final = (CUT, SILENT, DAMAGED)
 """What puts in doubt only what rests on the word of the writer itself: its gaps are known to be none."""
 
 
@@ -43,6 +44,7 @@ class LifeSums(NamedTuple):
     """Of their numbers."""
     gap: bool
     ended: bool
+    damaged: bool
     digests: int
     """Of all rows."""
     seals: int
@@ -101,6 +103,7 @@ def _sums(row: Mapping[str, Any]) -> LifeSums:
         0 if seal else number,
         row["step"] == Step.GAP,
         row["step"] == Step.ENDED,
+        row["step"] == Step.LOST,
         row_digest(dict(row)),
         int(said) if said.isdecimal() else 0,
         int(seal),
@@ -133,6 +136,7 @@ def _sum(one: LifeSums, other: LifeSums) -> LifeSums:
         one.total + other.total,
         one.gap or other.gap,
         one.ended or other.ended,
+        one.damaged or other.damaged,
         one.digests + other.digests,
         one.seals + other.seals,
         one.sealed + other.sealed,
@@ -200,18 +204,24 @@ def _doubt_of(life: LifeSums) -> str:
         return UNSEALED
     if life.digests != life.seals:
         return CHANGED
+    if life.damaged:
+        return DAMAGED
     return "" if life.ended else CUT
 
 
 class Doubts:
     """All of them, to be asked about findings."""
 
-    def __init__(self, doubts: Iterable[Doubt]) -> None:
+    def __init__(self, doubts: Iterable[Doubt], lives: Iterable[LifeSums]) -> None:
+        lives = list(lives)
+        self._brokers = any(life.broker for life in lives)
+        """Whether any broker writes a lake."""
+        self._writers = {life.writer for life in lives}
         self._domains: dict[str, str] = {}
         self._lives: dict[tuple[str, int], str] = {}
         self._tellers: dict[str, Doubt] = {}
         for one in sorted(doubts, key=lambda doubt: (str(doubt), doubt)):
-            for domain in one.domains if one.broker else ():
+            for domain in (*one.domains, EVERYWHERE) if one.broker else ():
                 self._domains.setdefault(domain, str(one))
             if one.doubt not in _UNTIL_THE_END:
                 self._lives.setdefault((one.writer, one.life), str(one))
@@ -220,11 +230,11 @@ class Doubts:
 
     def judged(self, found: Judgement) -> Judgement:
         """A finding with its doubt; where there is one, what was violated is `unknown`. If it rests on the word of an
-        application that writes no lake, there is nothing to be said."""
-        if found.guarantee in (SENT, TAKEN_BY):
-            tellers = [self._tellers.get(name) for name in found.tellers]
-            if any(one is not None and one.doubt == SILENT and one.life == 0 for one in tellers):
-                return found._replace(outcome=UNRECORDED)
+        application that writes no lake, or of brokers none of which does, there is nothing to be said."""
+        if EVERYWHERE in found.domains and not self._brokers:
+            return found._replace(outcome=UNRECORDED)
+        if not self._writers.issuperset(found.tellers):
+            return found._replace(outcome=UNRECORDED)
         doubt = next(self._about(found), "")
         doubted = doubt and found.outcome == VIOLATED
         return found._replace(doubt=doubt, outcome=UNKNOWN if doubted else found.outcome)

@@ -72,7 +72,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
 def _small(events: DataFrame, out: str, tick: Tick) -> JobResult:
     audited = audit_rows(events.toArrow().to_pylist())
     tick("certificate", 1, 2)
-    asked = Doubts(audited.doubts)
+    asked = Doubts(audited.doubts, audited.lives)
     verdicts = [asked.judged(one) if one.reason else one for one in audited.verdicts]
     findings = sorted(one for one in verdicts if is_finding(one))
     write_small_table(verdict_table(findings), out, "findings")
@@ -94,7 +94,7 @@ def is_finding(verdict: Judgement) -> bool:
 
 # Many rows -----------------------------------------------------------------------------------------------------------
 def _large(found: DataFrame, lives: list[LifeSums], doubts: list[Doubt], out: str, tick: Tick) -> JobResult:
-    verdicts = with_doubts(with_transactions(found.persist()), doubts).persist()
+    verdicts = with_doubts(with_transactions(found.persist()), doubts, lives).persist()
     try:
         says = (F.col("reason") != "") & (F.col("outcome") != UNRECORDED)
         write_table(verdicts.where(says), out, "findings")

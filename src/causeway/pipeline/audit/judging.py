@@ -104,9 +104,9 @@ def with_transactions(verdicts: DataFrame) -> DataFrame:
     return verdicts.where(~is_part).unionByName(whole)
 
 
-def with_doubts(verdicts: DataFrame, doubts: list[Doubt]) -> DataFrame:
+def with_doubts(verdicts: DataFrame, doubts: list[Doubt], lives: list[LifeSums]) -> DataFrame:
     """The same; what missing records may explain is `unknown`."""
-    return verdicts.mapInArrow(_in_batches(partial(_doubted, Doubts(doubts))), VERDICTS)
+    return verdicts.mapInArrow(_in_batches(partial(_doubted, Doubts(doubts, lives))), VERDICTS)
 
 
 def _doubted(doubts: Doubts, batches: Batches) -> Iterator[Judgement]:
@@ -150,6 +150,7 @@ def life_sums(events: DataFrame) -> DataFrame:
         F.coalesce(F.sum(counted), F.lit(0)).alias("total"),
         F.max(F.col("step") == int(Step.GAP)).alias("gap"),
         F.max(F.col("step") == int(Step.ENDED)).alias("ended"),
+        F.max(F.col("step") == int(Step.LOST)).alias("damaged"),
         F.sum(_digest()).alias("digests"),
         F.coalesce(F.sum(F.when(seal, F.expr("try_cast(note AS bigint)"))), F.lit(0)).alias("seals"),
         F.count(F.when(seal, 1)).alias("sealed"),

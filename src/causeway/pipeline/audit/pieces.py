@@ -36,6 +36,8 @@ class Said(NamedTuple):
     shown: Iterable[AuditRow] = ()
     mailbox: str = ""
     tellers: tuple[str, ...] = ()
+    everywhere: bool = False
+    """Whether records of any broker could explain it: no broker tells of it, so its domain is not known."""
     outcome: str = ""
     """Another outcome than that it held, or did not."""
 

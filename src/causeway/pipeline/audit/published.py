@@ -30,6 +30,11 @@ def published_rule(piece: Piece, context: Context) -> Iterator[Said]:
     one = piece.rows[0]
     if not one.topic or one.causal:
         return
+    astray = next((box for box in piece.places if context.never_wanted(box, one.topic)), "")
+    if astray:
+        shown = [row for row in piece.rows if row.mailbox == astray]
+        yield Said(PUBLISHED, "it came to a subscription that has never wanted it", shown, astray)
+        return
     owed = False
     for item, steps in piece.places.items():
         for stored in steps.get(_STORED, ()):

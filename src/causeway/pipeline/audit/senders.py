@@ -1,8 +1,10 @@
 """What applications say of a message, against what brokers say became of it.
 
-    sent        it was stored, handed out or taken, and its sender has no record of having sent it
+    sent        it was stored, handed out or taken, and its sender has no record of having sent it; or it was in another
+                mailbox than it was sent to
     refused     its sender was told for certain that it was refused, and it was stored, handed out or taken
-    taken       its owner recorded that a reader settled it, and that reader has no record of having taken it
+    taken       its owner recorded that a reader settled it, and that reader has no record of having taken it; or one
+                life of its owner recorded that twice; or a reader took it, and no broker has handed it out
     size        its bodies had other lengths where it was stored, handed out or taken than where it was sent
     marked      one life of its owner handed it out again, and did not mark it as redelivered
 
@@ -43,10 +45,20 @@ def _sent(piece: Piece) -> Iterator[Said]:
     if not became or any(row.dead_letter for row in piece.rows):  # a dead letter is sent by the broker it died at
         return
     if piece.having(_SENT, broker=False):
-        yield Said(SENT)
+        astray = _astray(piece)
+        reason = "it was in a mailbox that it was not sent to" if astray else ""
+        yield Said(SENT, reason, astray, astray[0].mailbox if astray else "")
         return
     reason = "a broker took it from its sender, which has not sent it" if piece.having(_SENT) else "nobody sent it"
     yield Said(SENT, reason, sorted(piece.rows, key=place_of), became[0].mailbox, (piece.stream[0],))
+
+
+def _astray(piece: Piece) -> list[AuditRow]:
+    """Where it should not have been. What is published goes to subscriptions, what is in causal order over seats."""
+    one = piece.rows[0]
+    if one.topic or one.causal:
+        return []
+    return [row for row in piece.having(*_SOMEWHERE) if row.mailbox and row.mailbox != one.dest]
 
 
 def _refused(piece: Piece) -> Iterator[Said]:
@@ -64,17 +76,23 @@ def _taken(
     readers = sorted({row.peer for row in delivered if row.broker and row.peer})
     if done and readers:
         reason = "" if received else "it was settled, and its reader has no record of having taken it"
+        if any(row.retained for row in delivered):
+            pass  # a subscription that began anew settles again what its topic has kept
+        elif len({(row.writer, row.life) for row in done}) < len(done):
+            reason = "its owner recorded twice that it was settled"
         yield Said(TAKEN_BY, reason, (*delivered, *done), mailbox, tuple(readers))
+    if received and not any(row.broker for row in delivered):
+        reason = "a reader took it, and no broker has handed it out"
+        yield Said(TAKEN_BY, reason, received, mailbox, everywhere=True)
 
 
 def _marked(mailbox: str, delivered: list[AuditRow]) -> Iterator[Said]:
     lives: dict[tuple[str, int], list[AuditRow]] = {}
-    for row in delivered:
+    for row in sorted(delivered, key=place_of):
         lives.setdefault((row.writer, row.life), []).append(row)
-    again = [mine for mine in lives.values() if len(mine) > 1]
-    if again:
-        later = [row for mine in again for row in sorted(mine, key=place_of)[1:]]
-        unmarked = [row for row in later if not (row.redelivered or row.retained)]  # what a topic kept comes anew
+    later = [row for mine in lives.values() for row in mine[1:] if not row.retained]  # what a topic kept comes anew
+    if later:
+        unmarked = any(not row.redelivered for row in later)
         reason = "it came again, and was not marked as redelivered" if unmarked else ""
         yield Said(MARKED, reason, (*delivered,), mailbox)
 

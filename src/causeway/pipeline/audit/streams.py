@@ -31,6 +31,7 @@ from causeway.pipeline.audit.senders import sender_rules, size_rule
 from causeway.pipeline.audit.transactions import part_judgement, part_of, settled_in
 from causeway.pipeline.audit.words import (
     COPIES,
+    EVERYWHERE,
     FEWER,
     HELD,
     IN_ORDER,
@@ -190,7 +191,8 @@ class StreamJudge:
 
     def _said(self, said: Said) -> Iterator[Judgement]:
         if said.reason:
-            yield self._found(said.guarantee, said.mailbox, said.reason, said.shown, tellers=said.tellers)
+            found = self._found(said.guarantee, said.mailbox, said.reason, said.shown, tellers=said.tellers)
+            yield found._replace(domains=(EVERYWHERE,)) if said.everywhere else found
         else:
             self._count(said.guarantee, said.outcome or HELD)
 
@@ -362,6 +364,8 @@ class StreamJudge:
             wrong = self._other_members(mailbox, stored)
             if wrong is not None:
                 reason = f"its epoch has {wrong[1].copies} members, and {wrong[0].copies} have confirmed it"
+                if wrong[0].writer != wrong[1].writer:
+                    reason = "two brokers stored as owners in one epoch"
                 yield self._found(COPIES, mailbox, reason, wrong)
             elif best.copies < self._context.copies.get((best.writer, best.life), 0):
                 self._count(COPIES, FEWER)
@@ -369,9 +373,12 @@ class StreamJudge:
                 self._count(COPIES, HELD)
 
     def _other_members(self, mailbox: str, stored: list[AuditRow]) -> tuple[AuditRow, AuditRow] | None:
-        """An epoch never changes its members: of two that were stored in one, the smaller and the greater number."""
+        """An epoch never changes its owner or members: of two that were stored in one, those that differ; the one on
+        fewer members first."""
         for row in stored:
             known = self._members.setdefault((mailbox, row.epoch), row)
+            if known.writer != row.writer:
+                return known, row
             if known.copies != row.copies:
                 few, many = sorted((known, row), key=lambda one: one.copies)
                 self._members[mailbox, row.epoch] = many

@@ -72,7 +72,7 @@ def settled_in(piece: Piece) -> Iterator[tuple[str, PartFacts]]:
 def judge_transactions(parts: Iterable[Judgement]) -> Iterator[Judgement]:
     """Verdicts from judgements of kind PART, which come by transaction."""
     for _, mine in groupby(parts, lambda part: part.transaction):
-        yield from _judge(list(mine))
+        yield from _judge(sorted(mine))
 
 
 def _judge(parts: list[Judgement]) -> Iterator[Judgement]:

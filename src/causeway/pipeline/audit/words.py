@@ -61,6 +61,8 @@ FEWER: Final = "fewer"
 UNRECORDED: Final = "not recorded"
 """Whoever would have to tell writes no lake."""
 
+EVERYWHERE: Final = "*"
+"""In place of domains: all that there are."""
 EVIDENCE_MAX: Final = 16
 """Events shown with one finding."""
 
