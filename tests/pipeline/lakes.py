@@ -111,7 +111,7 @@ def seal_of(part: Sequence[Mapping[str, Any]], *, before: int = 0, copies: int =
     numbers = [one["sequence"] for one in part]
     ids = {"first": min(numbers), "last": max(numbers), "incarnation": before, "copies": copies}
     seal = row("events", **whose, **ids, step=int(Step.SEALED), at=part[-1]["at"])
-    return seal | {"note": str(sum(map(row_digest, map(dict, part))) + row_digest(seal))}
+    return seal | {"note": str(sum(map(row_digest, part)) + row_digest(seal))}
 
 
 def seals_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

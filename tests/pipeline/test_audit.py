@@ -89,7 +89,7 @@ def test_one_process_and_spark_say_the_same(
         rows += [renamed(row, name) for segment in catalogue.planted(name).values() for row in segment]
     write_lake(tmp_path / "lake", "events", rows, day="2026-11-17")
     few = run(spark, "audit", tmp_path / "lake", tmp_path / "few").summary
-    monkeypatch.setattr(job, "SMALL_BYTES", 0)
+    monkeypatch.setattr(job, "SMALL_ROWS", -1)
     many = run(spark, "audit", tmp_path / "lake", tmp_path / "many").summary
     for name in ("seconds_taken", "examples"):
         del few[name], many[name]

@@ -11,7 +11,7 @@ Owns: this sum. Must not know: files, Spark (`pipeline/audit/doubts.py` computes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 from zlib import crc32
@@ -30,6 +30,9 @@ _OWN: Final = ("version", "writer", "role", "life", "sequence")
 _TAKEN: Final = [column for column in EVENTS if column.name not in _OWN]
 _in_order: Final = itemgetter(*(_FIELDS.index(column.name) for column in _TAKEN))
 _FORMAT: Final = APART.join("%s" if column.type == "string" else "%d" for column in _TAKEN)
+_NAMES: Final = tuple(column.name for column in EVENTS)
+_columns: Final = itemgetter(*_NAMES)
+_ROW_FORMAT: Final = APART.join("%s" if column.type == "string" else "%d" for column in EVENTS)
 _as_tuple = msgspec.structs.astuple
 
 
@@ -40,11 +43,12 @@ def digest_of(records: Sequence[TraceRecord], writer: WriterName, first: int) ->
     return sum(crc32(f"{sequence}{APART}{text}".encode(), whose) for sequence, text in enumerate(texts, first))
 
 
-def row_digest(row: dict[str, Any]) -> int:
+def row_digest(row: Mapping[str, Any]) -> int:
     """The digest of one row of the lake, from its columns."""
-    note = "" if row["step"] == Step.SEALED else row["note"]
-    values = ({**row, "note": note}[column.name] for column in EVENTS)
-    return crc32(APART.join(str(int(v)) if isinstance(v, bool) else str(v) for v in values).encode())
+    values = _columns(row)
+    if row["step"] == Step.SEALED:
+        values = tuple("" if name == "note" else value for name, value in zip(_NAMES, values, strict=True))
+    return crc32((_ROW_FORMAT % values).encode())
 
 
 def sealed(

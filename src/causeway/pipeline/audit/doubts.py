@@ -104,7 +104,7 @@ def _sums(row: Mapping[str, Any]) -> LifeSums:
         row["step"] == Step.GAP,
         row["step"] == Step.ENDED,
         row["step"] == Step.LOST,
-        row_digest(dict(row)),
+        row_digest(row),
         int(said) if said.isdecimal() else 0,
         int(seal),
         row["version"],

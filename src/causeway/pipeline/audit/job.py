@@ -1,7 +1,7 @@
 """The job `audit`: what acknowledgements promised, and whether it was so, from records of brokers and applications.
 
-A lake that is small is read once and judged by one process: Spark would spend its time on planning and on starting
-workers. A larger one, or one that is followed, is judged by Spark. The rules are the same functions.
+A lake that is small is read and judged by one process: Spark would spend its time on planning and on starting workers.
+A larger one, or one that is followed, is judged by Spark. The rules are the same functions.
 
 Owns: how the parts are put together, what is written. Must not know: the rules, what a certificate says.
 """
@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from causeway.pipeline.audit.certificate import BROKEN, Scope, scope_of, summary_of, told
+from causeway.pipeline.audit.certificate import BROKEN, scope_of, summary_of, told
 from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, copies_of, doubtful
 from causeway.pipeline.audit.following import followed
 from causeway.pipeline.audit.judging import (
@@ -35,15 +35,16 @@ from causeway.pipeline.audit.tables import ARROW_VERDICTS, verdict_table
 from causeway.pipeline.audit.whole import audit_rows
 from causeway.pipeline.audit.words import UNRECORDED, Judgement
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_small_table, write_table
-from causeway.pipeline.quality import segment_sizes
+from causeway.pipeline.quality import check_segments
+from causeway.pipeline.reading import has_few_rows, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES_MAX: Final = 10
 """Findings that the summary shows; all are in the table `findings`."""
-SMALL_BYTES: Final = 8 << 20
-"""Segments of a lake that one process judges: about 150,000 records."""
+SMALL_ROWS: Final = 200_000
+"""Records of a lake that one process judges: it takes some seconds."""
 LINE: Final = ("service", "guarantee", "outcome")
 CERTIFICATE: Final = "certificate.json"
 
@@ -54,10 +55,11 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     if request.stream:
         found, lives, doubts = followed(spark, request)
         return _large(found, lives, doubts, request.out, tick)
-    events = read_lake(spark, request.lake, "events", checked=request.checked)
-    if sum(segment_sizes(request.lake, "events")) <= SMALL_BYTES:
-        return _small(events, request.out, tick)
-    events = events.persist()
+    if "events" not in request.checked:
+        check_segments(request.lake, "events")
+    if has_few_rows(request.lake, "events", SMALL_ROWS):
+        return _small(read_rows(request.lake, "events"), request.out, tick)
+    events = read_lake(spark, request.lake, "events", checked=("events",)).persist()
     try:
         lives = lives_in(life_sums(events))
         context = context_for(events, copies_of(lives))
@@ -69,8 +71,8 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
 
 
 # Few rows ------------------------------------------------------------------------------------------------------------
-def _small(events: DataFrame, out: str, tick: Tick) -> JobResult:
-    audited = audit_rows(events.toArrow().to_pylist())
+def _small(rows: list[dict[str, Any]], out: str, tick: Tick) -> JobResult:
+    audited = audit_rows(rows)
     tick("certificate", 1, 2)
     asked = Doubts(audited.doubts, audited.lives)
     verdicts = [asked.judged(one) if one.reason else one for one in audited.verdicts]
@@ -79,12 +81,10 @@ def _small(events: DataFrame, out: str, tick: Tick) -> JobResult:
     counts: Counter[tuple[str, ...]] = Counter()
     for one in verdicts:
         counts[one.dest, one.service, one.guarantee, one.outcome] += one.messages
-    rows = _lines(("mailbox", *LINE), counts)
-    write_small_table(pa.Table.from_pylist(rows, schema=_counts_schema("mailbox", *LINE)), out, "mailboxes")
+    lines = _lines(("mailbox", *LINE), counts)
+    write_small_table(pa.Table.from_pylist(lines, schema=_counts_schema("mailbox", *LINE)), out, "mailboxes")
     examples = verdict_table(findings[:EXAMPLES_MAX]).to_pylist()
-    return _concluded(
-        rows, examples, audited.doubts, scope_of(audited.lives, (row["mailbox"] for row in rows)), audited.lives, out
-    )
+    return _concluded(lines, examples, audited.doubts, audited.lives, out)
 
 
 def is_finding(verdict: Judgement) -> bool:
@@ -106,28 +106,24 @@ def _large(found: DataFrame, lives: list[LifeSums], doubts: list[Doubt], out: st
         found.unpersist()
     spark = found.sparkSession
     counted = spark.read.parquet(f"{out}/mailboxes")
-    lines = counted.groupBy(*LINE).agg(F.sum("messages").alias("messages")).orderBy(*LINE).toArrow().to_pylist()
-    names = [row[0] for row in counted.select("mailbox").distinct().collect()]
+    lines = counted.toArrow().to_pylist()
     kept = spark.read.parquet(f"{out}/findings").limit(EXAMPLES_MAX)
     examples = kept.toArrow().to_pylist()
-    return _concluded(lines, examples, doubts, scope_of(lives, names), lives, out)
+    return _concluded(lines, examples, doubts, lives, out)
 
 
 # The end -------------------------------------------------------------------------------------------------------------
 def _concluded(
-    rows: list[dict[str, Any]],
-    examples: list[dict[str, Any]],
-    doubts: list[Doubt],
-    scope: Scope,
-    lives: list[LifeSums],
-    out: str,
+    rows: list[dict[str, Any]], examples: list[dict[str, Any]], doubts: list[Doubt], lives: list[LifeSums], out: str
 ) -> JobResult:
+    """Write what is left, from counts by mailbox."""
     totals: Counter[tuple[str, ...]] = Counter()
     for row in rows:
         totals[tuple(row[name] for name in LINE)] += row["messages"]
     lines = _lines(LINE, totals)
     write_small_table(pa.Table.from_pylist(lines, schema=_counts_schema(*LINE)), out, "certificate")
     write_small_table(_doubt_table(doubts), out, "doubts")
+    scope = scope_of(lives, (row["mailbox"] for row in rows))
     summary = summary_of(lines, [told(one) for one in examples], doubts, scope)
     figures = figures_of(lines, lives, doubts)
     Path(out, CERTIFICATE).write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")

@@ -5,7 +5,7 @@ Owns: how few rows are brought together. Must not know: the rules, Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -51,7 +51,7 @@ class Audited(NamedTuple):
     doubts: list[Doubt]
 
 
-def audit_rows(rows: list[LakeRow]) -> Audited:
+def audit_rows(rows: Sequence[LakeRow]) -> Audited:
     """Every rule on every message of some rows of the lake, with their `domain`."""
     lives = sums_of(rows)
     context = context_of((row for row in rows if row["step"] in CONTEXT_STEPS), copies_of(lives))
