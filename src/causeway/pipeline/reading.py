@@ -20,8 +20,7 @@ _USUAL: Final[dict[str, Any]] = {"int32": 0, "int64": 0, "bool": False, "string"
 
 
 def has_few_rows(lake: str, kind: str, most: int) -> bool:
-    """Whether a lake has at most so many rows of a kind, by the footers of its segments: no more of them are read than it
-    takes to know."""
+    """Whether a lake has at most so many rows of a kind, by the footers of segments: of a large one, the first."""
     count = 0
     for path in segments(lake, kind):
         try:

@@ -33,11 +33,14 @@ class Context:
         copies: Mapping[tuple[str, int], int],
         spans: Mapping[tuple[str, str, int], list[Subscribed]],
         patterns: Mapping[str, frozenset[str]],
+        ended: frozenset[str] = frozenset(),
     ) -> None:
         self.copies = dict(copies)
         """By broker and life: how many it was told to keep."""
         self._spans = dict(spans)
         self._patterns = dict(patterns)
+        self.ended = ended
+        """Subscriptions to which an item has ceased to forward: what lay in them may have ended with them."""
 
     def subscribed(self, item: str, owner: tuple[str, int], topic: str, since: int, until: int) -> Iterator[str]:
         """Subscriptions that wanted all of a topic during the whole of a stretch of an owner's life."""
@@ -66,10 +69,13 @@ def context_of(rows: Iterable[Mapping[str, Any]], copies: Mapping[tuple[str, int
     """From rows of CONTEXT_STEPS with CONTEXT_COLUMNS, in any order, and what brokers were told to keep."""
     told: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     patterns: dict[str, frozenset[str]] = {}
+    ended: set[str] = set()
     for row in rows:
+        if row["step"] == Step.UNSUBSCRIBED:
+            ended.add(row["mailbox"])
         told.setdefault((row["dest"], row["writer"], row["life"]), []).append(row)
         patterns[row["mailbox"]] = patterns.get(row["mailbox"], frozenset()) | {row["topic"]}
-    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()}, patterns)
+    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()}, patterns, frozenset(ended))
 
 
 def _spans(rows: list[Mapping[str, Any]]) -> Iterator[Subscribed]:

@@ -148,6 +148,8 @@ class StreamJudge:
         """By mailbox and life of its owner: the last that was handed out of all higher ids."""
         self._members: dict[tuple[str, int], AuditRow] = {}
         """By mailbox and epoch: something that was stored on most of its members."""
+        self._epochs: dict[str, set[int]] = {}
+        """By mailbox: in which epochs of it things with higher ids were stored that were handed out."""
         self._ways: set[str] = set()
         """Items at which brokers took something with a higher id."""
         self._stored: set[str] = set()
@@ -222,7 +224,8 @@ class StreamJudge:
             elif not _REACHED.isdisjoint(steps) or (one.topic and mailbox == one.dest and self._handed_on(mailbox)):
                 self._count(KEPT, HELD)
             else:
-                passed = None if any(row.apart for row in self.rows) else self._passed(mailbox, stored)
+                passing = any(row.apart for row in self.rows) or self._began_anew(mailbox, stored)
+                passed = None if passing else self._passed(mailbox, stored)
                 if passed is None:
                     self._count(KEPT, WAITING)
                 else:
@@ -237,10 +240,16 @@ class StreamJudge:
             last = self._latest.get((mailbox, row.writer, row.life))
             if last is None or last.sequence < row.sequence:
                 self._latest[mailbox, row.writer, row.life] = row
+        self._epochs.setdefault(mailbox, set()).update(row.epoch for row in stored)
         for row in stored:
             owner = (mailbox, row.writer, row.life)
             if owner not in self._handed_behind or self._handed_behind[owner][0].sequence < row.sequence:
                 self._handed_behind[owner] = (row, handed[0])
+
+    def _began_anew(self, mailbox: str, stored: list[AuditRow]) -> bool:
+        """Whether a subscription may have ended with what lay in it: somebody has withdrawn it, and all that was handed
+        out behind this was stored in other epochs."""
+        return mailbox in self._context.ended and self._epochs.get(mailbox, set()).isdisjoint(r.epoch for r in stored)
 
     def _given_back(self, mailbox: str, steps: Steps) -> tuple[AuditRow, ...] | None:
         """The last that its only owner says is that a reader gave it back, and then it handed out what came behind."""
