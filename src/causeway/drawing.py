@@ -79,7 +79,7 @@ def _bars_canvas(figure: Bars) -> Any:
             axes.barh(place, length, left=at, height=0.7, color=face, hatch=hatch, edgecolor="0.2", linewidth=0.5)
         axes.text(1.01 * longest, place, bar.words, va="center", color="0.35")
     axes.set_yticks(range(len(figure.bars)), [bar.label for bar in figure.bars])
-    axes.set_xlim(0, 1.12 * longest)
+    axes.set_xlim(0, 1.2 * longest)
     axes.invert_yaxis()
     axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)

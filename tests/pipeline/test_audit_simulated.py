@@ -10,6 +10,7 @@ import msgspec
 import pyarrow.parquet as pq
 import pytest
 
+from causeway.pipeline.audit.doubts import DAMAGED
 from causeway.sim.faults import Options, options_swarm
 from causeway.sim.run import SimRun
 from causeway.types import SECOND
@@ -40,5 +41,6 @@ def segments_in(lake: Path) -> Segments:
 def test_lake_of_a_run_that_was_right_has_no_finding(seed: int, tmp_path: Path) -> None:
     assert SimRun(options(seed), lake=tmp_path).run().ok
     verdict = Verdict(segments_in(tmp_path))
-    assert (verdict.findings, verdict.doubts) == ([], [])
-    assert verdict.word in ALLOWED
+    assert verdict.findings == []
+    assert {one.doubt for one in verdict.doubts} <= {DAMAGED}  # a disk that rots is told by its broker
+    assert verdict.word in ALLOWED or verdict.doubts

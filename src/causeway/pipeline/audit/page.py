@@ -28,6 +28,8 @@ _COLOURS: Final = {
     IN_DOUBT: "#b35900",
     BROKEN: "#b3261e",
 }
+_RECORDS: Final = ("complete", "", "", "", "", "in doubt")
+_DOUBTED: Final = 5
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1f2328; }
 h1 { font-size: 1.9rem; margin: 0; } h2 { font-size: 1.2rem; margin-top: 2rem; }
@@ -56,7 +58,7 @@ def figures_of(
     writers = _writers(lives, doubts)
     if writers:
         label = "seconds since the first record, by each writer's own clock"
-        found.append(Bars("audit_writers", "Whose records there are", label, writers, ("complete", "in doubt")))
+        found.append(Bars("audit_writers", "Whose records there are", label, writers, _RECORDS))
     return tuple(found)
 
 
@@ -83,10 +85,14 @@ def _writers(lives: Sequence[LifeSums], doubts: Sequence[Doubt]) -> tuple[Bar, .
         Bar(
             name,
             tuple(
-                ((life.since - begin) / SECOND, max((life.until - life.since) / SECOND, 1e-3), int(life[:2] in doubted))
+                (
+                    (life.since - begin) / SECOND,
+                    max((life.until - life.since) / SECOND, 1e-3),
+                    _DOUBTED if life[:2] in doubted else 0,
+                )
                 for life in names[name]
             ),
-            f"{sum(life.records for life in names[name]):,}",
+            f"{sum(life.records for life in names[name]):,} records",
         )
         for name in order
     ]
