@@ -75,7 +75,7 @@ class Doubt(NamedTuple):
         return f"{self.doubt}: {self.writer} in its life {self.life}"
 
 
-class Told(NamedTuple):
+class Mention(NamedTuple):
     """That others tell of a writer, and where."""
 
     writer: str
@@ -154,26 +154,26 @@ def copies_of(lives: Iterable[LifeSums]) -> dict[tuple[str, int], int]:
     return {life[:2]: life.copies for life in lives if life.copies}
 
 
-def told_in(rows: Iterable[Mapping[str, Any]]) -> set[Told]:
+def told_in(rows: Iterable[Mapping[str, Any]]) -> set[Mention]:
     """Writers of which brokers tell: that they failed, that they have a copy, that they sent or took something."""
-    found: set[Told] = set()
+    found: set[Mention] = set()
     for row in rows:
         if row["role"] != "broker":
             continue
         step, domain = row["step"], row["domain"]
         if step == Step.BROKER_FAILED:
-            found.add(Told(row["source"], broker=True, domain=domain))
+            found.add(Mention(row["source"], broker=True, domain=domain))
         elif row["copies"] > 0 and step != Step.SEALED:
-            found |= {Told(name, broker=True, domain=domain) for name in row["peer"].split(MEMBERS_APART) if name}
+            found |= {Mention(name, broker=True, domain=domain) for name in row["peer"].split(MEMBERS_APART) if name}
         elif step == Step.SENT and not row["note"]:
-            found.add(Told(row["source"], broker=False, domain=""))
+            found.add(Mention(row["source"], broker=False, domain=""))
         elif step == Step.DELIVERED and row["peer"]:
-            found.add(Told(row["peer"], broker=False, domain=""))
+            found.add(Mention(row["peer"], broker=False, domain=""))
     return found
 
 
 # Doubts --------------------------------------------------------------------------------------------------------------
-def doubtful(lives: Iterable[LifeSums], told: Iterable[Told]) -> list[Doubt]:
+def doubtful(lives: Iterable[LifeSums], told: Iterable[Mention]) -> list[Doubt]:
     """Lives some of whose records may be missing."""
     lives = list(lives)
     found = [Doubt(*life[:3], life.domains, doubt) for life in lives if (doubt := _doubt_of(life))]

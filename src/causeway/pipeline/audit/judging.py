@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from causeway.lake.schema import EVENTS
 from causeway.lake.seal import APART as VALUES_APART
 from causeway.pipeline.audit.context import CONTEXT_COLUMNS, CONTEXT_STEPS, Context, context_of
-from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, Told, added_up
+from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, Mention, added_up
 from causeway.pipeline.audit.replays import CAUSAL_COLUMNS, causal_table_verdicts, connected
 from causeway.pipeline.audit.streams import judge
 from causeway.pipeline.audit.tables import VERDICTS, verdict_table, verdicts_in
@@ -201,9 +201,9 @@ def told_of(events: DataFrame) -> DataFrame:
     return apart.where(F.col("writer") != "").distinct()
 
 
-def told_by(told: DataFrame) -> list[Told]:
+def told_by(told: DataFrame) -> list[Mention]:
     """Rows of `told_of`."""
-    return [Told(**row) for row in told.select(*Told._fields).distinct().toArrow().to_pylist()]
+    return [Mention(**row) for row in told.select(*Mention._fields).distinct().toArrow().to_pylist()]
 
 
 def context_for(events: DataFrame, copies: dict[tuple[str, int], int]) -> Context:

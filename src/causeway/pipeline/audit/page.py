@@ -81,21 +81,17 @@ def _writers(lives: Sequence[LifeSums], doubts: Sequence[Doubt]) -> tuple[Bar, .
         names.setdefault(life.writer, []).append(life)
     begin = min((life.since for life in lives), default=0)
     order = sorted(names, key=lambda name: (not any(life[:2] in doubted for life in names[name]), name))
-    bars = [
-        Bar(
-            name,
-            tuple(
-                (
-                    (life.since - begin) / SECOND,
-                    max((life.until - life.since) / SECOND, 1e-3),
-                    _DOUBTED if life[:2] in doubted else 0,
-                )
-                for life in names[name]
-            ),
-            f"{sum(life.records for life in names[name]):,} records",
+    bars = []
+    for name in order:
+        parts = (
+            (
+                (life.since - begin) / SECOND,
+                max((life.until - life.since) / SECOND, 1e-3),
+                _DOUBTED if life[:2] in doubted else 0,
+            )
+            for life in names[name]
         )
-        for name in order
-    ]
+        bars.append(Bar(name, tuple(parts), f"{sum(life.records for life in names[name]):,} records"))
     return (*(Bar(name, (), "nothing") for name in silent), *bars)[:WRITERS_MAX]
 
 

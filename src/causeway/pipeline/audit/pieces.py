@@ -11,7 +11,7 @@ Stream = tuple[str, int, str, int]
 Steps = dict[int, list[AuditRow]]
 
 
-class Piece(NamedTuple):
+class JudgedPiece(NamedTuple):
     """Messages first..last of a stream."""
 
     stream: Stream

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from causeway.pipeline.audit.context import Context
-from causeway.pipeline.audit.pieces import Piece, Said
+from causeway.pipeline.audit.pieces import JudgedPiece, Said
 from causeway.pipeline.audit.words import PUBLISHED, TWO_WAYS, WAITING, AuditRow
 from causeway.topics.critical import is_critical, other_way
 from causeway.trace import Step
@@ -25,7 +25,7 @@ _STORED: Final = int(Step.STORED)
 _SETTLED: Final = int(Step.SETTLED)
 
 
-def published_rule(piece: Piece, context: Context) -> Iterator[Said]:
+def published_rule(piece: JudgedPiece, context: Context) -> Iterator[Said]:
     """Subscriptions that missed it."""
     one = piece.rows[0]
     if not one.topic or one.causal:
@@ -52,16 +52,16 @@ def published_rule(piece: Piece, context: Context) -> Iterator[Said]:
         yield Said(PUBLISHED)
 
 
-def _elsewhere(piece: Piece, item: str) -> Iterator[AuditRow]:
+def _elsewhere(piece: JudgedPiece, item: str) -> Iterator[AuditRow]:
     return (row for row in piece.rows if row.mailbox != item)
 
 
-def ways_of(piece: Piece) -> frozenset[str]:
+def ways_of(piece: JudgedPiece) -> frozenset[str]:
     """Items at which brokers took it."""
     return frozenset(row.mailbox for row in piece.having(_SENT, broker=True))
 
 
-def two_ways_rule(piece: Piece, used: frozenset[str]) -> Iterator[Said]:
+def two_ways_rule(piece: JudgedPiece, used: frozenset[str]) -> Iterator[Said]:
     """Whether a critical message went by both ways; `used` are items that something sent later has come to."""
     one = piece.rows[0]
     if one.causal or not is_critical(one.topic):

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from causeway.pipeline.audit.pieces import Piece, Said, place_of
+from causeway.pipeline.audit.pieces import JudgedPiece, Said, place_of
 from causeway.pipeline.audit.words import MARKED, REFUSED, SENT, TAKEN_BY, UNCHANGED, AuditRow
 from causeway.trace import Step
 
@@ -30,7 +30,7 @@ _EXISTS: Final = (*_SOMEWHERE, *map(int, (Step.COPIED, Step.PREPARED, Step.ACKNO
 _SIZED: Final = frozenset((*_SOMEWHERE, int(Step.COPIED), _SENT))
 
 
-def sender_rules(piece: Piece) -> Iterator[Said]:
+def sender_rules(piece: JudgedPiece) -> Iterator[Said]:
     """All of them."""
     yield from _sent(piece)
     yield from _refused(piece)
@@ -40,7 +40,7 @@ def sender_rules(piece: Piece) -> Iterator[Said]:
             yield from _marked(mailbox, steps.get(_DELIVERED, []))
 
 
-def _sent(piece: Piece) -> Iterator[Said]:
+def _sent(piece: JudgedPiece) -> Iterator[Said]:
     became = piece.having(*_EXISTS)
     if not became or any(row.dead_letter for row in piece.rows):  # a dead letter is sent by the broker it died at
         return
@@ -53,7 +53,7 @@ def _sent(piece: Piece) -> Iterator[Said]:
     yield Said(SENT, reason, sorted(piece.rows, key=place_of), became[0].mailbox, (piece.stream[0],))
 
 
-def _astray(piece: Piece) -> list[AuditRow]:
+def _astray(piece: JudgedPiece) -> list[AuditRow]:
     """Where it should not have been. What is published goes to subscriptions, what is in causal order over seats."""
     one = piece.rows[0]
     if one.topic or one.causal:
@@ -61,7 +61,7 @@ def _astray(piece: Piece) -> list[AuditRow]:
     return [row for row in piece.having(*_SOMEWHERE) if row.mailbox and row.mailbox != one.dest]
 
 
-def _refused(piece: Piece) -> Iterator[Said]:
+def _refused(piece: JudgedPiece) -> Iterator[Said]:
     told = [row for row in piece.having(_REFUSED, broker=False) if not row.uncertain]
     if told:
         shown = piece.having(*_SOMEWHERE)

@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Final
 
 from causeway.pipeline.audit.context import NO_CONTEXT, Context
-from causeway.pipeline.audit.pieces import Piece, Said, Steps, Stream, place_of
+from causeway.pipeline.audit.pieces import JudgedPiece, Said, Steps, Stream, place_of
 from causeway.pipeline.audit.published import published_rule, two_ways_rule, ways_of
 from causeway.pipeline.audit.senders import sender_rules, size_rule
 from causeway.pipeline.audit.transactions import part_judgement, part_of, settled_in
@@ -163,7 +163,7 @@ class StreamJudge:
         places: dict[str, Steps] = {}
         for row in rows:
             places.setdefault(row.mailbox, {}).setdefault(row.step, []).append(row)
-        piece = Piece(self.stream, first, last, rows, dict(places))
+        piece = JudgedPiece(self.stream, first, last, rows, dict(places))
         published = (*published_rule(piece, self._context), *two_ways_rule(piece, frozenset(self._ways)))
         for said in (*sender_rules(piece), *published):
             yield from self._said(said)
@@ -198,7 +198,7 @@ class StreamJudge:
         else:
             self._count(said.guarantee, said.outcome or HELD)
 
-    def _parts(self, piece: Piece) -> Iterator[Judgement]:
+    def _parts(self, piece: JudgedPiece) -> Iterator[Judgement]:
         """What is known of transactions that these messages were sent, or settled, in."""
         found = part_of(piece, passed=self.stream[2] in self._stored)
         if found is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from causeway.pipeline.audit.pieces import Piece
+from causeway.pipeline.audit.pieces import JudgedPiece
 from causeway.pipeline.audit.words import ATOMIC, HELD, PART, UNKNOWN, VIOLATED, Evidence, Judgement, evidence_of
 from causeway.trace import Step
 
@@ -51,7 +51,7 @@ def facts_in(text: str) -> PartFacts:
     return PartFacts(*(name in words for name in PartFacts._fields))
 
 
-def part_of(piece: Piece, *, passed: bool) -> tuple[str, PartFacts] | None:
+def part_of(piece: JudgedPiece, *, passed: bool) -> tuple[str, PartFacts] | None:
     """The name of the transaction in which messages were sent, and what is known of this part; None if in none."""
     name = next((row.transaction for row in piece.rows if row.transaction and row.step != Step.SETTLED), "")
     if not name:
@@ -63,7 +63,7 @@ def part_of(piece: Piece, *, passed: bool) -> tuple[str, PartFacts] | None:
     return name, PartFacts(told, decided, refused, done, passed)
 
 
-def settled_in(piece: Piece) -> Iterator[tuple[str, PartFacts]]:
+def settled_in(piece: JudgedPiece) -> Iterator[tuple[str, PartFacts]]:
     """Transactions in which brokers recorded that messages were acknowledged by their reader."""
     for name in sorted({row.transaction for row in piece.having(int(Step.SETTLED), broker=True) if row.transaction}):
         yield name, PartFacts(told=False, decided=False, refused=False, done=True, passed=False)
@@ -107,7 +107,7 @@ def _together(parts: list[Judgement]) -> tuple[Evidence, ...]:
     return tuple({one: None for part in parts for one in part.evidence[:4]})[:16]
 
 
-def part_judgement(piece: Piece, service: str, name: str, facts: PartFacts, *, sends: bool) -> Judgement:
+def part_judgement(piece: JudgedPiece, service: str, name: str, facts: PartFacts, *, sends: bool) -> Judgement:
     """A part on its way to `judge_transactions`; of what it settles, `service` is empty."""
     count = piece.last - piece.first + 1
     ids = (*piece.stream, piece.first, piece.last, piece.stream[2], "")
