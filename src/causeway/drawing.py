@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from causeway.extras import require
-from causeway.figures import Curve, Figure
+from causeway.figures import Bars, Curve, Figure
 
 STYLES: Final = (
     ("o", "-", "0.0"),
@@ -18,6 +18,17 @@ STYLES: Final = (
     ("D", ":", "0.15"),
 )
 """Mark, line and grey of each style: any one of them tells it from the others."""
+
+FILLS: Final = (
+    ("0.85", ""),
+    ("1.0", ""),
+    ("0.95", "...."),
+    ("0.8", "////"),
+    ("1.0", "----"),
+    ("0.6", "xxxx"),
+    ("0.1", ""),
+)
+"""Grey and hatching of each style of bars, the worst last."""
 
 TICKS_MAX: Final = 12
 DOTS_PER_INCH: Final = 200
@@ -35,10 +46,9 @@ def check_drawing(extra: str) -> None:
     require(extra, "matplotlib", field="command", value=extra)
 
 
-def draw(figure: Figure, folder: Path) -> list[Path]:
+def draw(figure: Figure | Bars, folder: Path) -> list[Path]:
     """Write `NAME.png` and `NAME.svg`; both are the same for the same figure."""
     import matplotlib as mpl
-    from matplotlib.figure import Figure as Canvas
 
     settings: dict[Any, Any] = {
         "font.size": 9,
@@ -47,30 +57,71 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
         "axes.unicode_minus": False,
     }
     with mpl.rc_context(settings):
-        canvas = Canvas(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, layout="constrained")
-        axes = canvas.add_subplot()
-        axes.set(title=figure.title, xlabel=_with_note(figure), ylabel=figure.y_label)
-        axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
-        for curve in figure.curves:
-            if curve.formula:
-                _draw_formula(axes, curve, figure)
-            else:
-                _draw_measured(axes, curve, _aside(figure, curve))
-        axes.margins(x=0.1, y=0.1)
-        _place_ticks(axes, figure)
-        axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
-        # Beside the axes: curves that cross leave no corner free for it.
-        for points in LEGEND_POINTS:
-            legend = canvas.legend(
-                loc="outside lower center", ncols=2, frameon=False, handlelength=4.0, fontsize=points, columnspacing=1.5
-            )
-            if legend.get_window_extent().width <= canvas.bbox.width or points == LEGEND_POINTS[-1]:
-                break
-            legend.remove()
+        canvas = _bars_canvas(figure) if isinstance(figure, Bars) else _curves_canvas(figure)
         paths = [folder / f"{figure.name}.png", folder / f"{figure.name}.svg"]
         canvas.savefig(paths[0], metadata={"Software": None})
         canvas.savefig(paths[1], metadata={"Date": None, "Creator": None})
     return paths
+
+
+def _bars_canvas(figure: Bars) -> Any:
+    """One line per bar, the first at the top; parts are told apart by grey and by hatching."""
+    from matplotlib.figure import Figure as Canvas
+    from matplotlib.patches import Patch
+
+    canvas = Canvas(figsize=(7.4, 1.6 + 0.26 * len(figure.bars)), dpi=DOTS_PER_INCH, layout="constrained")
+    axes = canvas.add_subplot()
+    axes.set(title=figure.title, xlabel=figure.x_label)
+    longest = max((at + length for bar in figure.bars for at, length, _ in bar.parts), default=1.0)
+    for place, bar in enumerate(figure.bars):
+        for at, length, style in bar.parts:
+            face, hatch = FILLS[style % len(FILLS)]
+            axes.barh(place, length, left=at, height=0.7, color=face, hatch=hatch, edgecolor="0.2", linewidth=0.5)
+        axes.text(1.01 * longest, place, bar.words, va="center", color="0.35")
+    axes.set_yticks(range(len(figure.bars)), [bar.label for bar in figure.bars])
+    axes.set_xlim(0, 1.2 * longest)
+    axes.invert_yaxis()
+    axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
+    axes.set_axisbelow(True)
+    used = sorted({style for bar in figure.bars for _, _, style in bar.parts})
+    keys = [
+        Patch(
+            facecolor=FILLS[style % len(FILLS)][0],
+            hatch=FILLS[style % len(FILLS)][1],
+            edgecolor="0.2",
+            linewidth=0.5,
+            label=figure.styles[style],
+        )
+        for style in used
+    ]
+    canvas.legend(handles=keys, loc="outside lower center", ncols=4, frameon=False)
+    return canvas
+
+
+def _curves_canvas(figure: Figure) -> Any:
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(6.4, 4.4), dpi=DOTS_PER_INCH, layout="constrained")
+    axes = canvas.add_subplot()
+    axes.set(title=figure.title, xlabel=_with_note(figure), ylabel=figure.y_label)
+    axes.set(xscale=figure.scale, yscale=figure.y_scale or figure.scale)
+    for curve in figure.curves:
+        if curve.formula:
+            _draw_formula(axes, curve, figure)
+        else:
+            _draw_measured(axes, curve, _aside(figure, curve))
+    axes.margins(x=0.1, y=0.1)
+    _place_ticks(axes, figure)
+    axes.grid(visible=True, which="major", color="0.9", linewidth=0.6)
+    # Beside the axes: curves that cross leave no corner free for it.
+    for points in LEGEND_POINTS:
+        legend = canvas.legend(
+            loc="outside lower center", ncols=2, frameon=False, handlelength=4.0, fontsize=points, columnspacing=1.5
+        )
+        if legend.get_window_extent().width <= canvas.bbox.width or points == LEGEND_POINTS[-1]:
+            break
+        legend.remove()
+    return canvas
 
 
 def _with_note(figure: Figure) -> str:

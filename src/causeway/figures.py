@@ -44,3 +44,25 @@ class Figure(msgspec.Struct, frozen=True):
     """Of the places 0, 1, 2 and so on, if the horizontal axis has names instead of numbers."""
     bars: str = "least and greatest of all seeds"
     """What ranges are; written under the axes where a curve has some."""
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """One line of a picture of bars."""
+
+    label: str
+    parts: tuple[tuple[float, float, int], ...]
+    """Where each begins, how long it is, and its style."""
+    words: str = ""
+    """Written at its end."""
+
+
+class Bars(msgspec.Struct, frozen=True):
+    """Bars beside each other, each of parts; as it is to be drawn."""
+
+    name: str
+    """Of its files, without an ending."""
+    title: str
+    x_label: str
+    bars: tuple[Bar, ...]
+    styles: tuple[str, ...]
+    """What each style means."""

@@ -80,10 +80,24 @@ class Step(enum.IntEnum):
     """So many of its records as `last` says, just before this one, are missing: it could not keep up, or not write."""
     ENDED = 31
     """Its life ended in order: nothing of it is missing behind this. Without it, its last seconds may be."""
+    SEALED = 32
+    """The end of a segment, with no number of its own: records `first` to `last` of this life have the digest `note`
+    (`lake/seal.py`). `incarnation` is the writer's life before this one, `copies` how many a broker is to keep."""
+
+    # What an item's owner knows of subscriptions: `dest` is the item, `mailbox` the subscription, `topic` the pattern.
+    SUBSCRIBED = 40
+    """What is stored from now on goes to this subscription; with a `note`, only what that lets through."""
+    UNSUBSCRIBED = 41
+    """Nothing more goes there."""
 
 
 MEMBERS_APART: Final = "\n"
 """Between names of members in one field: no name has it."""
+
+
+def transaction_name(source: str, incarnation: int, number: int) -> str:
+    """What a transaction is called in the trace: by who began it, in which life, and its number there."""
+    return f"{source}:{incarnation:x}:{number}"
 
 
 class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -118,6 +132,8 @@ class TraceRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Of what is stored: how many members of the epoch have confirmed it."""
     bytes: int = 0
     """Of the bodies, 0 where they are not known."""
+    transaction: str = ""
+    """That it was sent or settled in: see `transaction_name`."""
 
     @property
     def step_name(self) -> str:

@@ -16,7 +16,7 @@ from causeway.trace import Step
 Row = dict[str, Any]
 HANDED = {Step.DELIVERED, Step.RECEIVED, Step.SETTLED}
 REACHED = HANDED | {Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED}
-RELEVANT = REACHED | {Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN, Step.PREPARED}
+RELEVANT = REACHED | {Step.SENT, Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN, Step.PREPARED}
 
 
 class Message(NamedTuple):
@@ -87,6 +87,9 @@ class Reference:
             and row["role"] == "broker"
             and row["step"] in REACHED - {Step.RETURNED, Step.REFUSED} | {Step.STORED, Step.TAKEN}
         ]
+        if self._lies_there(message, mailbox):
+            self._say("kept", message, mailbox, self.about[message])
+            return
         if self._at(message, mailbox, *REACHED) or (item and arrived):
             self._say("kept", message, "", [])
             return
@@ -107,6 +110,21 @@ class Reference:
         else:
             self._count("kept", "waiting", message)
 
+    def _lies_there(self, message: Message, mailbox: str) -> bool:
+        """Given back to its only owner, which has handed out others since that came behind it."""
+        steps = (Step.STORED, Step.TAKEN, Step.DELIVERED, Step.SETTLED, Step.EXPIRED, Step.DEAD, Step.RETURNED)
+        here = [row for row in self._at(message, mailbox, *steps) if row["role"] == "broker"]
+        passing = any(apart(row) and "redelivered" not in row["note"] for row in self.about[message])
+        if len({life(row) for row in here}) != 1 or passing:
+            return False
+        last = max(here, key=lambda row: row["sequence"])
+        return last["step"] == Step.RETURNED and any(
+            life(its) == life(last) and its["sequence"] > last["sequence"]
+            for other in self._higher(message)
+            if not any(apart(row) for row in self.about[other])
+            for its in self._at(other, mailbox, Step.DELIVERED)
+        )
+
     def _once(self, message: Message, mailbox: str) -> None:
         delivered = self._at(message, mailbox, Step.DELIVERED)
         received = self._at(message, mailbox, Step.RECEIVED)
@@ -120,7 +138,7 @@ class Reference:
         late = any(
             life(row) == life(done) and row["sequence"] > done["sequence"]
             for row in delivered
-            for done in self._at(message, mailbox, Step.SETTLED)
+            for done in self._at(message, mailbox, Step.SETTLED, Step.EXPIRED, Step.DEAD)
             if done["role"] == "broker"
         )
         wrong = again or twice or (late and not kept)

@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from causeway.names import SEATS
-from causeway.pipeline.audit.words import AuditRow
 from causeway.trace import Step
 from tests.pipeline.lakes import row
 
@@ -189,13 +188,3 @@ def random_rows(seed: int, traces: int) -> list[dict[str, Any]]:
     for one_row in rows:
         one_row["at"] = chance.randint(0, 10**18)  # clocks prove nothing
     return rows
-
-
-def audit_row(lake_row: dict[str, Any]) -> AuditRow:
-    """A row of the lake as the rules read it."""
-    more = {
-        "retained": "retained" in lake_row["note"],
-        "broker": lake_row["role"] == "broker",
-        "apart": any(word in lake_row["note"] for word in ("priority", "delay", "selector", "retained", "redelivered")),
-    }
-    return AuditRow(**{name: (lake_row | more)[name] for name in AuditRow._fields})

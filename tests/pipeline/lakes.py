@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from causeway.lake.schema import KINDS, LAKE_VERSION
+from causeway.lake.seal import row_digest
 from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.trace import Step
 
 TYPES = {
     "int32": pa.int32(),
@@ -68,11 +70,14 @@ def write_segment(
     domain: str = "d1",
     drop: Iterable[str] = (),
     extra: Mapping[str, Any] | None = None,
+    sealed: bool = False,
 ) -> Path:
-    """One segment; `drop` leaves columns out as an older version did, `extra` adds some as a later one may."""
+    """One segment; `drop` leaves columns out as an older version did, `extra` adds some as a later one may. A `sealed`
+    one has a seal for each life."""
     folder = lake / f"day={day}" / f"domain={domain}" / f"kind={kind}"
     folder.mkdir(parents=True, exist_ok=True)
     given = list(rows)
+    given += seals_of(given) if sealed else []
     gone = set(drop)
     columns = {
         column.name: pa.array([one[column.name] for one in given], TYPES[column.type])
@@ -86,7 +91,7 @@ def write_segment(
 
 
 def write_lake(
-    lake: Path, kind: str, rows: Iterable[Mapping[str, Any]], *, domain: str = "d1", day: str = ""
+    lake: Path, kind: str, rows: Iterable[Mapping[str, Any]], *, domain: str = "d1", day: str = "", sealed: bool = False
 ) -> list[Path]:
     """A segment per day and domain of the rows: their own `domain` where they have one; a day by `second`, or by `at`
     for events, unless one is given for all."""
@@ -94,7 +99,27 @@ def write_lake(
     for one in rows:
         second = int(one["second"]) if "second" in one else int(one["at"]) // 1_000_000_000
         parts.setdefault((day or day_of(second), one.get("domain", domain)), []).append(one)
-    return [write_segment(lake, kind, mine, day=day, domain=domain) for (day, domain), mine in sorted(parts.items())]
+    return [
+        write_segment(lake, kind, mine, day=day, domain=domain, sealed=sealed)
+        for (day, domain), mine in sorted(parts.items())
+    ]
+
+
+def seal_of(part: Sequence[Mapping[str, Any]], *, before: int = 0, copies: int = 0) -> dict[str, Any]:
+    """The seal of some events of one life."""
+    whose = {name: part[0][name] for name in ("writer", "role", "life", "version")}
+    numbers = [one["sequence"] for one in part]
+    ids = {"first": min(numbers), "last": max(numbers), "incarnation": before, "copies": copies}
+    seal = row("events", **whose, **ids, step=int(Step.SEALED), at=part[-1]["at"])
+    return seal | {"note": str(sum(map(row_digest, part)) + row_digest(seal))}
+
+
+def seals_of(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One for each life."""
+    lives: dict[tuple[str, int], list[Mapping[str, Any]]] = {}
+    for one in rows:
+        lives.setdefault((one["writer"], one["life"]), []).append(one)
+    return [seal_of(mine) for mine in lives.values()]
 
 
 def run(

@@ -14,7 +14,7 @@ from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
 from causeway.limits import DETAIL_CHARS_MAX
 from causeway.names import SEATS
 from causeway.topics import item_of
-from causeway.trace import Step, TraceRecord
+from causeway.trace import Step, TraceRecord, transaction_name
 from causeway.types import SEAT_PREFIX, TWIN_PREFIX, Flag, Instant, ServiceClass, Span
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ class ApplicationTrace(NoTrace):
             ids = (head.source, head.incarnation, part.dest, _COMMITTED, part.first, last)
             topic = "" if part.published is None else part.published.topic
             size = part.size - 4 * part.count if step == Step.SENT else 0
-            self._write(step, ids, (_COMMITTED, True, False, topic), (part.dest, ""), note=note, size=size)
+            name = transaction_name(head.source, head.incarnation, head.number)
+            how = (_COMMITTED, True, False, topic)
+            self._write(step, ids, how, (part.dest, ""), note=note, size=size, transaction=name)
 
     def _write(
         self,
@@ -114,13 +116,14 @@ class ApplicationTrace(NoTrace):
         *,
         note: str = "",
         size: int = 0,
+        transaction: str = "",
     ) -> None:
         source, incarnation, dest, stream, first, last = ids
         service, reliable, causal, topic = how
         # fmt: off
         self._emit((TraceRecord(
             self._now(), "", step, source, incarnation, dest, stream, first, last, note,
-            service, reliable, causal, topic, where[0], where[1], "", 0, 0, size,
+            service, reliable, causal, topic, where[0], where[1], "", 0, 0, size, transaction,
         ),))
         # fmt: on
 

@@ -30,13 +30,15 @@ def open_recorder(
     *,
     bytes_max: int = LAKE_BYTES_MAX,
     every: Duration = LAKE_EVERY,
+    copies: int = 0,
 ) -> Recorder:
-    """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer."""
+    """A recorder that has begun to write; `who` is name, role, life and domain (empty for none) of its writer. A broker
+    says how many `copies` it was told to keep."""
     require_pyarrow(lake)
     from causeway.lake.recorder import Recorder
     from causeway.lake.segments import NO_DOMAIN, WriterName
 
     writer = WriterName(*who[:3], who[3] or NO_DOMAIN)
-    recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every)
+    recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every, copies=copies)
     recorder.start()
     return recorder

@@ -36,8 +36,9 @@ class Recorder:
         bytes_max: int = LAKE_BYTES_MAX,
         every: Duration = LAKE_EVERY,
         records_max: int = BUFFER_RECORDS_MAX,
+        copies: int = 0,
     ) -> None:
-        self.writer = LakeWriter(Path(lake), writer, bytes_max=bytes_max, every=every)
+        self.writer = LakeWriter(Path(lake), writer, bytes_max=bytes_max, every=every, copies=copies)
         self._clock = clock
         self._records_max = records_max
         self._buffer: deque[TraceRecord | int] = deque()

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-LAKE_VERSION: Final = 1
-"""Written into every row. A later version adds columns and never changes what one means."""
+LAKE_VERSION: Final = 2
+"""Written into every row. A later version adds columns and never changes what one means. Version 2 has the column
+`transaction`, and rows with step `sealed`."""
 
 
 class Column(NamedTuple):
@@ -61,6 +62,9 @@ EVENTS: Final = (
     Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
     Column("bytes", "int64", "of the bodies; 0 where they are not known"),
     Column("note", "string", "more about it, for people"),
+    Column(
+        "transaction", "string", "in which it was sent or settled (`causeway.trace.transaction_name`); empty for none"
+    ),
 )
 """Steps in the lives of batches, and what agents found out."""
 

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from causeway.lake.limits import SEGMENT_BYTES_MIN
 
 SUFFIX: Final = ".parquet"
+EVENTS_FOLDER: Final = "kind=events"
 NO_DOMAIN: Final = "-"
 """In the path, for writers that belong to none."""
 
@@ -59,6 +60,8 @@ class SegmentFolder:
         """What they count for together."""
         self.deleted = 0
         """How many made room for newer ones."""
+        self.life_before = 0
+        """The last of this writer's lives before this one of which events are there; 0 for none."""
 
     def open(self) -> None:
         """Find what earlier lives left: whole segments count, the rest is removed. Raises OSError."""
@@ -73,6 +76,8 @@ class SegmentFolder:
                 continue
             with contextlib.suppress(FileNotFoundError):
                 found.append((int(parts[1]), int(parts[2]), path, path.stat().st_size))
+        earlier = (life for life, _, path, _ in found if life < self._writer.life and path.parent.name == EVENTS_FOLDER)
+        self.life_before = max(earlier, default=0)
         for _, _, path, size in sorted(found):
             self._count_in(path, size)
         self._make_room()

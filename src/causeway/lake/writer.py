@@ -6,6 +6,7 @@ written is given up: its rows are missing in the sequence, and the next segment 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import logging
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,7 @@ from causeway.config import LAKE_EVERY
 from causeway.lake.days import DAY, day_name
 from causeway.lake.limits import SEGMENT_ROWS_MAX
 from causeway.lake.meters import Meters
+from causeway.lake.seal import digest_of, sealed
 from causeway.lake.segments import SegmentFolder, WriterName
 from causeway.lake.tables import events_batch, rows_batch
 from causeway.limits import LAKE_BYTES_MAX
@@ -46,13 +48,20 @@ class LakeWriter:
         every: Duration = LAKE_EVERY,
         rows_max: int = SEGMENT_ROWS_MAX,
         synced: bool = True,
+        copies: int = 0,
     ) -> None:
         self.writer = writer
+        self._copies = copies
+        """How many a broker was told to keep."""
         self.folder = SegmentFolder(lake, writer, bytes_max, synced=synced)
         self._every = every
         self._rows_max = rows_max
         self._opened = False
         self._sequence = 0
+        self._unsealed: tuple[int, int, int] | None = None
+        """First and last of the records that no seal covers yet, and the sum of their digests."""
+        self._newest: tuple[int, Instant] = (0, 0)
+        """Day and time of the last of them."""
         self.latest: Instant = 0
         """When the last record was made."""
         self._meters = Meters()
@@ -118,7 +127,11 @@ class LakeWriter:
             else:
                 self.lose(1, f"absurd: {error}"[:200])
             return
+        first, _, total = self._unsealed or (self._sequence + 1, 0, 0)
+        total += digest_of(records, self.writer, self._sequence + 1)
         self._sequence += len(records)
+        self._unsealed = (first, self._sequence, total)
+        self._newest = (day, records[-1].at)
         self._keep(day_name(day), "events", batch)
         note = self._meters.note
         for record in records:
@@ -149,16 +162,37 @@ class LakeWriter:
         if self._meters.left_out > self._left_out:
             log.warning("lake: more names than one segment may have; %d counts are left out", self._meters.left_out)
             self._left_out = self._meters.left_out
+        self._seal()
         batches, self._batches = self._batches, {}
         self._rows, self._since = 0, now if self._meters.pending else None
         for (day, kind), parts in batches.items():
-            events = sum(part.num_rows for part in parts) if kind == "events" else 0
+            events = sum(_numbered(part) for part in parts) if kind == "events" else 0
             try:
                 if not self._opened:
                     self._open()
                 self.folder.write(pa.Table.from_batches(parts), day, kind)
             except (OSError, pa.ArrowException) as error:
                 self._failed(error, events)
+
+    def _seal(self) -> None:
+        """Say of the records that are about to be written how many they are, and their digest."""
+        if self._unsealed is None:
+            return
+        self._find_earlier()
+        (first, last, total), self._unsealed = self._unsealed, None
+        day, at = self._newest
+        whose = {"before": self.folder.life_before, "copies": self._copies}
+        self._keep(
+            day_name(day),
+            "events",
+            events_batch([sealed(self.writer, at, (first, last), total, **whose)], self.writer, 0),
+        )
+
+    def _find_earlier(self) -> None:
+        """The folder is opened before the first seal, which names the life before this one."""
+        if not self._opened:
+            with contextlib.suppress(OSError):
+                self._open()
 
     def close(self, now: Instant) -> None:
         """The life ends in order."""
@@ -187,6 +221,11 @@ class LakeWriter:
         self._lost += events
         self._lost_why = f"not written: {error}"[:200]
         self.missing += events
+
+
+def _numbered(batch: pa.RecordBatch) -> int:
+    """Records of a batch that count: a seal does not."""
+    return 0 if batch.column("sequence")[0].as_py() == 0 else batch.num_rows
 
 
 def joined(records: Sequence[TraceRecord]) -> list[TraceRecord]:

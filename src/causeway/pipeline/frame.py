@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from causeway.errors import ConfigError
-from causeway.figures import Figure
+from causeway.figures import Bars, Figure
 from causeway.lake.schema import KINDS, Column
 from causeway.pipeline.quality import check_segments
 
@@ -61,7 +61,7 @@ class JobResult(msgspec.Struct, frozen=True, kw_only=True):
     """The answer in short, ready for JSON. Nothing in it grows with the lake."""
     tables: tuple[str, ...] = ()
     """Parquet tables and files under `out`."""
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[Figure | Bars, ...] = ()
     holds: bool = True
     """False: what the job was asked to judge did not hold."""
 

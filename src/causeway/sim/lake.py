@@ -44,13 +44,14 @@ class SimLife:
 class SimLake:
     """The lake of one world."""
 
-    def __init__(self, folder: Path, world: World, domain_of: Callable[[str], str]) -> None:
+    def __init__(self, folder: Path, world: World, domain_of: Callable[[str], str], copies: int) -> None:
         if next(folder.glob("day=*"), None) is not None:
             remedy = "has a lake already, and lives in the simulator are counted from 1; choose an empty folder"
             raise ConfigError("lake", str(folder), remedy)
         self._folder = folder
         self._world = world
         self._domain_of = domain_of
+        self._copies = copies
         self._lives: dict[str, SimLife] = {}
         """The present ones."""
         world.on_trace = self._on_trace
@@ -80,6 +81,7 @@ class SimLake:
             life.end()
         domain = self._domain_of(process.name) if process.broker else ""
         role = "broker" if process.broker else "application"
+        copies = self._copies if process.broker else 0
         who = WriterName(process.name, role, process.life, domain or NO_DOMAIN)
-        life = self._lives[process.name] = SimLife(LakeWriter(self._folder, who, synced=False))
+        life = self._lives[process.name] = SimLife(LakeWriter(self._folder, who, synced=False, copies=copies))
         return life

@@ -96,7 +96,8 @@ class SimRun:
         require_pyarrow(lake)
         from causeway.sim.lake import SimLake
 
-        return SimLake(lake, self.world, lambda name: next(iter(self.cluster.seating.get(name, ())), ""))
+        seated = self.cluster.seating
+        return SimLake(lake, self.world, lambda name: next(iter(seated.get(name, ())), ""), self.options.copies)
 
     # The phases ------------------------------------------------------------------------------------------------
     def run(self) -> SimVerdict:

@@ -11,11 +11,13 @@ from causeway.trace import Step, TraceRecord
 
 
 def rows_of(lake: Path, kind: str = "events") -> list[dict[str, Any]]:
-    """All rows of a kind that a reader sees, in the order of writers, lives and sequence or time."""
+    """All rows of a kind that a reader sees, in the order of writers, lives and sequence or time; seals aside."""
     found: list[dict[str, Any]] = []
     for path in sorted(lake.glob(f"day=*/domain=*/kind={kind}/*.parquet")):
         if not path.name.startswith("."):
             found += pq.read_table(path, partitioning=None).to_pylist()
+    if kind == "events":
+        found = [row for row in found if row["step"] != Step.SEALED]
     place = "sequence" if kind == "events" else "second"
     return sorted(found, key=lambda row: (row["writer"], row["life"], row[place]))
 

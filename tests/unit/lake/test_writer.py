@@ -40,10 +40,10 @@ def test_rows_have_all_columns_of_the_schema_and_what_was_recorded(tmp_path: Pat
     writer.roll()
     first, second = rows_of(tmp_path)
     assert list(first) == [column.name for column in KINDS["events"]]
-    assert (first["version"], first["writer"], first["role"], first["life"]) == (1, "b1", "broker", 5)
+    assert (first["version"], first["writer"], first["role"], first["life"]) == (2, "b1", "broker", 5)
     recorded = {name: getattr(record, name) for name in first if name in TraceRecord.__struct_fields__}
     assert recorded.items() <= first.items()
-    assert len(recorded) == 19
+    assert len(recorded) == 20
     assert (first["sequence"], second["sequence"]) == (1, 2)
     [path] = tmp_path.glob("day=1970-01-01/domain=north/kind=telemetry/*")
     assert pq.read_schema(path).names == [column.name for column in KINDS["telemetry"]]
@@ -81,7 +81,7 @@ def test_midnight_parts_a_segment(tmp_path: Path) -> None:
     writer.roll()
     found = {path.parts[-4]: pq.read_table(path, partitioning=None) for path in tmp_path.glob("*/*/kind=events/*")}
     assert {day: rows["first"].to_pylist() for day, rows in found.items()} == {
-        "day=1970-01-01": [1, 3],
+        "day=1970-01-01": [1, 3, 1],  # and the seal of all three
         "day=1970-01-02": [2],
     }
 

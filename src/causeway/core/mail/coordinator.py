@@ -351,7 +351,7 @@ class Coordinator:
 
     def _trace(self, turn: Turn, step: Step, key: TxKey, run: Run, note: str = "") -> None:
         for part in run.parts.values():
-            self._tracer.grouped(turn, step, (run.source, key[1]), part.sends, note)
+            self._tracer.grouped(turn, step, (run.source, key[1], key[2]), part.sends, note)
 
     def _fail(self, source: str, key: TxKey, code: Code, detail: str) -> None:
         outcome = self._failed[key] = Outcome(source, key[1], key[2], False, code, detail)

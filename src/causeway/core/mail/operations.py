@@ -60,10 +60,10 @@ class Operations:
             box.senders.setdefault(seq, []).extend(waiting)
             self.append(turn, box, writes, batch.count, None)
 
-    def stored(self, turn: Turn, box: Box, batch: StoredBatch) -> None:
+    def stored(self, turn: Turn, box: Box, batch: StoredBatch, transaction: str = "") -> None:
         """Write into the trace that a batch is on all copies, and whose these are."""
         config = self._groups.config(box.mailbox.key) or box.config
-        self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch, config=config)
+        self._tracer.kept(turn, Step.STORED, box.mailbox.name, batch, config=config, transaction=transaction)
 
     def _committed(self, turn: Turn, box: Box, seq: int) -> None:
         """An operation is on all copies: acknowledge, and do what waited for it."""

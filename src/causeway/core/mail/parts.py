@@ -13,7 +13,7 @@ from causeway.core.mail.rows import TxId
 from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import TxAsk, TxDecide, TxDone, TxPrepare, TxPrepared
 from causeway.core.ports import Courier, Groups
-from causeway.trace import Step
+from causeway.trace import Step, transaction_name
 from causeway.types import SECOND
 
 DOUBT = 2 * SECOND
@@ -43,7 +43,7 @@ class Parts:
         writes = mailbox.participant.prepare(head, body, self._groups.position(box.mailbox.key), turn.now)
 
         def done(turn: Turn) -> None:
-            whose, config = (head.source, head.incarnation), self._groups.config(box.mailbox.key)
+            whose, config = (head.source, head.incarnation, head.number), self._groups.config(box.mailbox.key)
             self._tracer.grouped(turn, Step.PREPARED, whose, head.sends, config=config)
             self._courier.answer(turn, head.origin, _prepared(head))
 
@@ -72,9 +72,10 @@ class Parts:
 
         def confirmed(turn: Turn) -> None:
             box.deciding.pop(txid, None)
+            name = transaction_name(txid.source, txid.incarnation, txid.number)
             for batch in decided.batches:
-                self._operations.stored(turn, box, batch)
-            self._replies.confirm(turn, box, decided.confirm)
+                self._operations.stored(turn, box, batch, name)
+            self._replies.confirm(turn, box, decided.confirm, transaction=name)
             if done is not None:
                 done(turn)
 

@@ -74,11 +74,20 @@ class Replies:
         if spans or dead:
             turn.send(conn, Settled(head.mailbox, head.consumer, spans, dead))
 
-    def confirm(self, turn: Turn, box: Box, pieces: Sequence[Piece], step: Step = Step.SETTLED, note: str = "") -> None:
+    def confirm(
+        self,
+        turn: Turn,
+        box: Box,
+        pieces: Sequence[Piece],
+        step: Step = Step.SETTLED,
+        note: str = "",
+        *,
+        transaction: str = "",
+    ) -> None:
         """Settled by the application: acknowledge what only passed, confirm what was stored and asked for it."""
         name = box.mailbox.name
         for p in pieces:
-            self._tracer.kept(turn, step, name, p, note)
+            self._tracer.kept(turn, step, name, p, note, transaction=transaction)
             message: Message
             if not p.stored and p.stream != ServiceClass.EXPRESS:
                 box.senders.pop(p.seq, None)

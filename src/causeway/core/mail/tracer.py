@@ -20,7 +20,7 @@ from causeway.limits import NAMES_REMEMBERED_MAX
 from causeway.names import SEATS, is_seat, is_shard
 from causeway.store.base import Put, Write
 from causeway.topics import item_of as find_item
-from causeway.trace import MEMBERS_APART, Step, TraceRecord
+from causeway.trace import MEMBERS_APART, Step, TraceRecord, transaction_name
 from causeway.types import NORMAL_PRIORITY, SEAT_PREFIX, Flag, Instant, ServiceClass, Span
 
 _RELIABLE: Final = int(Flag.RELIABLE)
@@ -104,6 +104,7 @@ class Tracer:
         note: str = "",
         *,
         config: Config | None = None,
+        transaction: str = "",
     ) -> None:
         """Something happened to messages in a mailbox; of what is stored, `config` says on whom."""
         if isinstance(what, StoredBatch) and not note:
@@ -116,31 +117,33 @@ class Tracer:
             turn.effects.traces.append(TraceRecord(
                 turn.now, self._broker, step, what.source, what.incarnation, mailbox, what.stream, what.first,
                 what.last, note, what.stream, reliable, False, "", mailbox, "", members, epoch, copies, size,
+                transaction,
             ))
             # fmt: on
             return
         sent = sent_as(what, mailbox, what.last)
         if sent is not None:
-            self._write(turn, step, sent, (note, reliable, mailbox, members, epoch, copies, size))
+            self._write(turn, step, sent, (note, reliable, mailbox, members, epoch, copies, size), transaction)
 
     def grouped(
         self,
         turn: Turn,
         step: Step,
-        whose: tuple[str, int],
+        whose: tuple[str, int, int],
         sends: Iterable[SendPart],
         note: str = "",
         *,
         config: Config | None = None,
     ) -> None:
-        """Something happened to what a transaction sends; `whose` is its source and incarnation."""
+        """Something happened to what a transaction sends; `whose` is its source, incarnation and number."""
         epoch, copies, members = _held_by(config)
+        transaction = transaction_name(*whose)
         for part in sends:
             topic = part.published.topic if part.published is not None else ""
             size = part.size - _LENGTH_BYTES * part.count
             ids = ((part.first, part.first + part.count - 1),)
-            sent = SentAs(*whose, item_of(topic) if topic else part.dest, _COMMITTED, ids, _COMMITTED, topic)
-            self._write(turn, step, sent, (note, True, part.dest, members, epoch, copies, size))
+            sent = SentAs(*whose[:2], item_of(topic) if topic else part.dest, _COMMITTED, ids, _COMMITTED, topic)
+            self._write(turn, step, sent, (note, True, part.dest, members, epoch, copies, size), transaction)
 
     def copied(self, now: Instant, config: Config, writes: Sequence[Write]) -> list[TraceRecord]:
         """For each batch among the rows of a group, that our storage has it; written when it does."""
@@ -173,7 +176,20 @@ class Tracer:
                 self._write(turn, Step.COPIED, sent, how)
         return turn.effects.traces
 
-    def _write(self, turn: Turn, step: Step, sent: SentAs, how: tuple[str, bool, str, str, int, int, int]) -> None:
+    def subscription(self, turn: Turn, step: Step, item: str, *, mailbox: str, pattern: str, note: str) -> None:
+        """An item's owner forwards to a subscription from now on, or no longer."""
+        turn.effects.traces.append(
+            TraceRecord(turn.now, self._broker, step, "", 0, item, 0, 0, 0, note, topic=pattern, mailbox=mailbox)
+        )
+
+    def _write(
+        self,
+        turn: Turn,
+        step: Step,
+        sent: SentAs,
+        how: tuple[str, bool, str, str, int, int, int],
+        transaction: str = "",
+    ) -> None:
         """A record for each run of ids; the bytes are with the first."""
         note, reliable, mailbox, peer, epoch, copies, size = how
         for first, last in sent.spans:
@@ -181,6 +197,7 @@ class Tracer:
             turn.effects.traces.append(TraceRecord(
                 turn.now, self._broker, step, sent.source, sent.incarnation, sent.dest, sent.stream, first, last, note,
                 sent.service, reliable, bool(sent.seat), sent.topic, mailbox, sent.seat, peer, epoch, copies, size,
+                transaction,
             ))
             # fmt: on
             size = 0
@@ -226,7 +243,7 @@ def sent_as(
 def _size_of(body: msgspec.Raw) -> int:
     """Of an encoded body: how long it is without what msgpack puts before it."""
     size = len(memoryview(body))
-    return size - (2 if size < 1 << 8 else 3 if size < 1 << 16 else 5)
+    return size - (2 if size <= 0xFF + 2 else 3 if size <= 0xFFFF + 3 else 5)
 
 
 def _held_by(config: Config | None) -> tuple[int, int, str]:

@@ -20,6 +20,7 @@ from causeway.core.mail.box import Box, Done
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.rows import StoredBatch, stretch
+from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import Accepted, Deposit, Interest, Published, Register, Registered, Rejected
 from causeway.core.ports import Courier, Groups
 from causeway.core.topics.item import HandedBatch, Item, Registration
@@ -37,6 +38,7 @@ from causeway.errors import Code, RemoteProtocolError
 from causeway.store.base import Delete, Put, Row, Write
 from causeway.topics import TopicIndex, covers, is_ordinary_item, is_temporary
 from causeway.topics.limits import FORWARDED_BYTES_PER_ITEM_MAX, GREETING_MAX, REGISTRATIONS_PER_ITEM_MAX
+from causeway.trace import Step
 from causeway.types import VOLATILE_FROM, Flag, Key, ServiceClass, key_of
 from causeway.wire.body import split
 from causeway.wire.headers import split_headers
@@ -49,7 +51,10 @@ _EXPRESS, _ORDERED = int(ServiceClass.EXPRESS), int(ServiceClass.TRANSACTIONAL)
 class Items:
     """All items of one broker."""
 
-    def __init__(self, office: Office, outbox: Outbox, groups: Groups, courier: Courier, leases: Leases) -> None:
+    def __init__(
+        self, office: Office, outbox: Outbox, groups: Groups, courier: Courier, leases: Leases, *, tracer: Tracer
+    ) -> None:
+        self._tracer = tracer
         self._office = office
         self._outbox = outbox
         self._groups = groups
@@ -71,6 +76,7 @@ class Items:
             )
             registration.safe = True
             item.register(registration)
+            self._trace(turn, Step.SUBSCRIBED, item, registration)
         item.withdrawn.restore(rows)
         for batch in read_retained(item.name, rows):
             item.retain(batch)
@@ -81,8 +87,16 @@ class Items:
         item = self.all.pop(group, None)
         if item is not None:
             self._leases.end(group)
-            for mailbox in item.registrations:
+            for mailbox, registration in item.registrations.items():
                 self._outbox.forget_forwards(turn, item.name, mailbox)
+                self._trace(turn, Step.UNSUBSCRIBED, item, registration)
+
+    def _trace(self, turn: Turn, step: Step, item: Item, registration: Registration) -> None:
+        """What an audit must know to say that a subscription missed something; a note if it does not get everything."""
+        wants = registration.interest
+        note = "selected" if wants.selector or wants.no_local or wants.seat else ""
+        whose = {"mailbox": registration.mailbox, "pattern": wants.pattern, "note": note}
+        self._tracer.subscription(turn, step, item.name, **whose)
 
     # Registering -----------------------------------------------------------------------------------------------
     def register(self, turn: Turn, group: Key, head: Register) -> None:
@@ -128,6 +142,8 @@ class Items:
             )
             fresh.begun = turn.now
             span = 1 if fresh.greeted else GREETING_MAX
+            if known is not None:
+                self._trace(turn, Step.UNSUBSCRIBED, item, known)
         item.register(fresh)
         self._leases.changed(turn, item, head.interest.pattern)
         rows = [self._row(item, fresh), *item.withdrawn.forget(head.mailbox)]
@@ -143,12 +159,15 @@ class Items:
         if rows:
             self._write(turn, item, rows, None)
         if registration is not None:
+            self._trace(turn, Step.UNSUBSCRIBED, item, registration)
             self._outbox.forget_forwards(turn, item.name, mailbox)
             self._leases.changed(turn, item, registration.interest.pattern)
             self._office.touch(item.box.mailbox.key)
 
     def _begun(self, turn: Turn, item: Item, registration: Registration, head: Register) -> None:
         """It is on all copies: say so when whoever publishes knows, and a history has what is older."""
+        if not registration.safe and item.registrations.get(registration.mailbox) is registration:
+            self._trace(turn, Step.SUBSCRIBED, item, registration)
         registration.safe = True
         self._leases.when_known(turn, item, lambda turn: self._when_kept(turn, item, registration, head))
 

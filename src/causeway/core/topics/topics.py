@@ -12,6 +12,7 @@ from causeway.core.deadlines import Alarm
 from causeway.core.events import ClientMessage
 from causeway.core.machine import Turn
 from causeway.core.mail.desk import Desk
+from causeway.core.mail.tracer import Tracer
 from causeway.core.messages import (
     Accepted,
     AskInterest,
@@ -51,7 +52,7 @@ class BrokerTopics:
         self._outbox = outbox
         self._courier = courier
         self._leases = Leases(courier, lambda turn, box, done: office.append_own(turn, box, (), 1, done), alarm=alarm)
-        self._items = Items(office, outbox, groups, courier, self._leases)
+        self._items = Items(office, outbox, groups, courier, self._leases, tracer=Tracer(config.name))
         self._publishing = Publishing(office.me, config.name, outbox, courier, alarm=alarm)
         self._subscriptions = Subscriptions(config, office, groups, courier, serve=self.serve, alarm=alarm)
         self._signposts = Signposts(office.me, groups, courier, alarm=alarm)

@@ -204,7 +204,8 @@ class BrokerDriver:
     def _open_lake(self, clock: SystemClock) -> Recorder:
         config = self._config
         who = (config.name, "broker", clock.now(), config.domains[0] if config.domains else "")
-        return open_recorder(config.lake, who, clock.now, bytes_max=config.lake_bytes_max, every=config.lake_every)
+        bounds = {"bytes_max": config.lake_bytes_max, "every": config.lake_every}
+        return open_recorder(config.lake, who, clock.now, **bounds, copies=config.copies)
 
     def _perform_further(self, effects: Effects) -> None:
         self._trace.add(effects.traces)

@@ -16,22 +16,32 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from causeway.pipeline.audit.doubts import added_up, doubtful, life_sums, told_of
-from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
+from causeway.pipeline.audit.context import CONTEXT_STEPS
+from causeway.pipeline.audit.doubts import Doubt, LifeSums, copies_of, doubtful
+from causeway.pipeline.audit.judging import (
+    causal_rows,
+    causal_verdicts,
+    circles,
+    context_for,
+    life_sums,
+    lives_in,
+    stream_verdicts,
+    told_by,
+    told_of,
+)
 from causeway.pipeline.audit.words import CAUSAL, STEPS, STREAM
 from causeway.pipeline.frame import JobRequest
 from causeway.pipeline.increments import follow, parts_folder
-from causeway.trace import Step
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_UNREAD: Final = ("version", "at", "seat", "peer", "bytes", "day")
+_UNREAD: Final = ("version", "at", "seat", "day")
 _KEY: Final = ("causal_order", *STREAM)
 
 
-def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataFrame]:
-    """Read what is new, judge what it touches: all verdicts that count now, and the lives that are in doubt."""
+def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, list[LifeSums], list[Doubt]]:
+    """Read what is new, judge what it touches: all verdicts that count now, all lives, and those that are in doubt."""
     parts = parts_folder(request, "events")
 
     def keep(batch: DataFrame, number: int) -> None:
@@ -39,9 +49,9 @@ def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, DataF
         batch.unpersist()
 
     follow(spark, request, "events", __name__, keep)
-    lives = added_up(spark.read.parquet(str(parts / "lives")).drop("run"))
-    told = spark.read.parquet(str(parts / "told_of")).select("writer", "domain").distinct()
-    return last_verdicts(spark, parts), doubtful(lives, told)
+    lives = lives_in(spark.read.parquet(str(parts / "lives")))
+    told = told_by(spark.read.parquet(str(parts / "told_of")))
+    return last_verdicts(spark, parts), lives, doubtful(lives, told)
 
 
 def last_verdicts(spark: SparkSession, parts: Path) -> DataFrame:
@@ -74,11 +84,13 @@ class _Run:
     def keep(self) -> None:
         self._write(life_sums(self._batch), "lives")
         self._write(told_of(self._batch), "told_of")
-        told = F.col("step").isin(*STEPS, int(Step.SENT))
-        self._write(self._batch.where(told).drop(*_UNREAD), "rows")
+        read = F.col("step").isin(*STEPS, *CONTEXT_STEPS)
+        self._write(self._batch.where(read).drop(*_UNREAD), "rows")
         spark = self._batch.sparkSession
+        lives = lives_in(spark.read.parquet(str(self._parts / "lives")))
         rows = spark.read.parquet(str(self._parts / "rows")).where(F.col("run") <= self._number)
         new = rows.where(F.col("run") == self._number)
+        context = context_for(rows, copies_of(lives))
         streams = new.select(*STREAM).distinct()
         members = self._members(causal_rows(rows), causal_rows(new)).persist()
         senders = members.select(
@@ -89,7 +101,7 @@ class _Run:
         )
         touched = streams.select(*_key(F.lit(False))).unionByName(senders.select(*_key(F.lit(True))))
         self._write(touched, "touched")
-        verdicts = stream_verdicts(rows.join(streams, list(STREAM), how="left_semi")).unionByName(
+        verdicts = stream_verdicts(rows.join(streams, list(STREAM), how="left_semi"), context).unionByName(
             causal_verdicts(causal_rows(rows), members)
         )
         self._write(verdicts, "verdicts")

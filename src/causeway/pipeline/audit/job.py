@@ -1,146 +1,151 @@
 """The job `audit`: what acknowledgements promised, and whether it was so, from records of brokers and applications.
 
-Owns: how the parts are put together, the certificate. Must not know: the rules.
+A lake that is small is read and judged by one process: Spark would spend its time on planning and on starting workers.
+A larger one, or one that is followed, is judged by Spark. The rules are the same functions.
+
+Owns: how the parts are put together, what is written. Must not know: the rules, what a certificate says.
 """
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from causeway.figures import Curve, Figure
-from causeway.pipeline.audit.doubts import doubtful, life_sums, told_of, with_doubts
+from causeway.pipeline.audit.certificate import BROKEN, scope_of, summary_of, told
+from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, copies_of, doubtful
 from causeway.pipeline.audit.following import followed
-from causeway.pipeline.audit.judging import causal_rows, causal_verdicts, circles, stream_verdicts
-from causeway.pipeline.audit.words import HELD, UNKNOWN, VIOLATED, VIOLATIONS, WAITING
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_table
+from causeway.pipeline.audit.judging import (
+    all_verdicts,
+    context_for,
+    life_sums,
+    lives_in,
+    told_by,
+    told_of,
+    with_doubts,
+    with_transactions,
+)
+from causeway.pipeline.audit.page import figures_of, write_page
+from causeway.pipeline.audit.tables import ARROW_VERDICTS, verdict_table
+from causeway.pipeline.audit.whole import audit_rows
+from causeway.pipeline.audit.words import UNRECORDED, Judgement
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_small_table, write_table
+from causeway.pipeline.quality import check_segments
+from causeway.pipeline.reading import has_few_rows, read_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EXAMPLES_MAX: Final = 10
 """Findings that the summary shows; all are in the table `findings`."""
-
-BROKEN: Final = "broken"
-IN_DOUBT: Final = "in doubt"
-"""Something looks broken, and missing records may explain it."""
-AS_FAR_AS_KNOWN: Final = "clean as far as records go"
-"""Nothing looks broken, and records are missing that could show it."""
-CLEAN: Final = "clean"
+SMALL_ROWS: Final = 200_000
+"""Records of a lake that one process judges: it takes some seconds."""
+LINE: Final = ("service", "guarantee", "outcome")
+CERTIFICATE: Final = "certificate.json"
 
 
 def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Judge every message of a lake."""
     tick("messages and their order", 0, 2)
     if request.stream:
-        found, lives = followed(spark, request)
-    else:
-        events = read_lake(spark, request.lake, "events", checked=request.checked)
-        found, lives = all_verdicts(events), doubtful(life_sums(events), told_of(events))
-    verdicts = found.persist()
+        found, lives, doubts = followed(spark, request)
+        return _large(found, lives, doubts, request.out, tick)
+    if "events" not in request.checked:
+        check_segments(request.lake, "events")
+    if has_few_rows(request.lake, "events", SMALL_ROWS):
+        return _small(read_rows(request.lake, "events"), request.out, tick)
+    events = read_lake(spark, request.lake, "events", checked=("events",)).persist()
     try:
-        return conclude(verdicts, lives, request.out, tick)
+        lives = lives_in(life_sums(events))
+        context = context_for(events, copies_of(lives))
+        return _large(
+            all_verdicts(events, context), lives, doubtful(lives, told_by(told_of(events))), request.out, tick
+        )
+    finally:
+        events.unpersist()
+
+
+# Few rows ------------------------------------------------------------------------------------------------------------
+def _small(rows: list[dict[str, Any]], out: str, tick: Tick) -> JobResult:
+    audited = audit_rows(rows)
+    tick("certificate", 1, 2)
+    asked = Doubts(audited.doubts, audited.lives)
+    verdicts = [asked.judged(one) if one.reason else one for one in audited.verdicts]
+    findings = sorted(one for one in verdicts if is_finding(one))
+    write_small_table(verdict_table(findings), out, "findings")
+    counts: Counter[tuple[str, ...]] = Counter()
+    for one in verdicts:
+        counts[one.dest, one.service, one.guarantee, one.outcome] += one.messages
+    lines = _lines(("mailbox", *LINE), counts)
+    write_small_table(pa.Table.from_pylist(lines, schema=_counts_schema("mailbox", *LINE)), out, "mailboxes")
+    examples = verdict_table(findings[:EXAMPLES_MAX]).to_pylist()
+    return _concluded(lines, examples, audited.doubts, audited.lives, out)
+
+
+def is_finding(verdict: Judgement) -> bool:
+    """Whether it says something about certain messages."""
+    return bool(verdict.reason) and verdict.outcome != UNRECORDED
+
+
+# Many rows -----------------------------------------------------------------------------------------------------------
+def _large(found: DataFrame, lives: list[LifeSums], doubts: list[Doubt], out: str, tick: Tick) -> JobResult:
+    verdicts = with_doubts(with_transactions(found.persist()), doubts, lives).persist()
+    try:
+        says = (F.col("reason") != "") & (F.col("outcome") != UNRECORDED)
+        write_table(verdicts.where(says), out, "findings")
+        tick("certificate", 1, 2)
+        counts = verdicts.groupBy(F.col("dest").alias("mailbox"), *LINE).agg(F.sum("messages").alias("messages"))
+        write_table(counts.coalesce(1).sortWithinPartitions("mailbox", *LINE), out, "mailboxes")
     finally:
         verdicts.unpersist()
+        found.unpersist()
+    spark = found.sparkSession
+    counted = spark.read.parquet(f"{out}/mailboxes")
+    lines = counted.toArrow().to_pylist()
+    kept = spark.read.parquet(f"{out}/findings").limit(EXAMPLES_MAX)
+    examples = kept.toArrow().to_pylist()
+    return _concluded(lines, examples, doubts, lives, out)
 
 
-def all_verdicts(events: DataFrame) -> DataFrame:
-    """Every rule on every message; doubts aside."""
-    causal = causal_rows(events)
-    return stream_verdicts(events).unionByName(causal_verdicts(causal, circles(causal)))
-
-
-def conclude(verdicts: DataFrame, lives: DataFrame, out: str, tick: Tick) -> JobResult:
-    """Put what is missing beside the verdicts, and say what holds."""
-    tables = [write_table(with_doubts(found_only(verdicts), lives), out, "findings")]
-    spark = verdicts.sparkSession
-    findings = spark.read.parquet(f"{out}/findings")
-    tick("certificate", 1, 2)
-    tables.append(write_table(certificate(verdicts, findings).coalesce(1), out, "certificate"))
-    tables.append(write_table(lives, out, "doubts"))
-    lines = [row.asDict() for row in spark.read.parquet(f"{out}/certificate").collect()]
-    examples = [_told(row.asDict(recursive=True)) for row in findings.limit(EXAMPLES_MAX).collect()]
-    doubts = spark.read.parquet(f"{out}/doubts").count()
-    summary = summary_of(lines, examples, doubts)
+# The end -------------------------------------------------------------------------------------------------------------
+def _concluded(
+    rows: list[dict[str, Any]], examples: list[dict[str, Any]], doubts: list[Doubt], lives: list[LifeSums], out: str
+) -> JobResult:
+    """Write what is left, from counts by mailbox."""
+    totals: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        totals[tuple(row[name] for name in LINE)] += row["messages"]
+    lines = _lines(LINE, totals)
+    write_small_table(pa.Table.from_pylist(lines, schema=_counts_schema(*LINE)), out, "certificate")
+    write_small_table(_doubt_table(doubts), out, "doubts")
+    scope = scope_of(lives, (row["mailbox"] for row in rows))
+    summary = summary_of(lines, [told(one) for one in examples], doubts, scope)
+    figures = figures_of(lines, lives, doubts)
+    Path(out, CERTIFICATE).write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    page = write_page(summary, figures, Path(out))
     return JobResult(
         job="audit",
         summary=summary,
-        tables=tuple(tables),
-        figures=figures_of(lines),
+        tables=("findings", "mailboxes", "certificate", "doubts", CERTIFICATE, page),
+        figures=figures,
         holds=summary["verdict"] != BROKEN,
     )
 
 
-def found_only(verdicts: DataFrame) -> DataFrame:
-    """Those that say something about certain messages."""
-    return verdicts.where(F.col("reason") != "")
+def _lines(names: tuple[str, ...], counts: Counter[tuple[str, ...]]) -> list[dict[str, Any]]:
+    return [{**dict(zip(names, key, strict=True)), "messages": count} for key, count in sorted(counts.items())]
 
 
-def certificate(verdicts: DataFrame, findings: DataFrame) -> DataFrame:
-    """Messages by class, guarantee and outcome."""
-    columns = ("service", "guarantee", "outcome", "messages")
-    counted = verdicts.where(F.col("reason") == "").select(*columns)
-    return (
-        counted.unionByName(findings.select(*columns))
-        .groupBy("service", "guarantee", "outcome")
-        .agg(F.sum("messages").alias("messages"))
-        .orderBy("service", "guarantee", "outcome")
-    )
+def _counts_schema(*names: str) -> pa.Schema:
+    return pa.schema([*((name, pa.string()) for name in names), ("messages", pa.int64())])
 
 
-def summary_of(lines: list[dict[str, Any]], examples: list[dict[str, Any]], doubts: int) -> dict[str, Any]:
-    """The answer in short."""
-    guarantees: dict[str, dict[str, int]] = {}
-    for line in lines:
-        totals = guarantees.setdefault(line["guarantee"], {})
-        totals[line["outcome"]] = totals.get(line["outcome"], 0) + int(line["messages"])
-    found = {VIOLATIONS[name]: totals.get(VIOLATED, 0) for name, totals in guarantees.items()}
-    unknown = sum(totals.get(UNKNOWN, 0) for totals in guarantees.values())
-    verdict = BROKEN if any(found.values()) else IN_DOUBT if unknown else AS_FAR_AS_KNOWN if doubts else CLEAN
-    return {
-        "verdict": verdict,
-        "found": {name: count for name, count in found.items() if count},
-        "unknown": unknown,
-        "guarantees": guarantees,
-        "lives_in_doubt": doubts,
-        "examples": examples,
-    }
-
-
-def _told(finding: dict[str, Any]) -> dict[str, Any]:
-    """A finding as people read it."""
-    ids = f"{finding['first']}..{finding['last']}" if finding["last"] > finding["first"] else str(finding["first"])
-    steps = [
-        f"{one['writer']}/{one['life']} #{one['sequence']} {one['step']} {one['source']} {one['first']}..{one['last']}"
-        for one in finding["evidence"]
-    ]
-    return {
-        "what": VIOLATIONS[finding["guarantee"]],
-        "outcome": finding["outcome"],
-        "service": finding["service"],
-        "messages": f"{finding['source']}:{finding['incarnation']:x}:{finding['dest']}:{finding['stream']}:{ids}",
-        "mailbox": finding["mailbox"],
-        "reason": finding["reason"],
-        "doubt": finding["doubt"],
-        "evidence": steps,
-    }
-
-
-def figures_of(lines: list[dict[str, Any]]) -> tuple[Figure, ...]:
-    """Messages by guarantee, with marks for each outcome that there is; none if nothing was judged."""
-    curves = []
-    for style, outcome in enumerate((HELD, WAITING, VIOLATED, UNKNOWN)):
-        totals = dict.fromkeys(VIOLATIONS, 0)
-        for line in lines:
-            if line["outcome"] == outcome:
-                totals[line["guarantee"]] += int(line["messages"])
-        shown = [(float(number), float(count)) for number, count in enumerate(totals.values(), 1) if count]
-        if shown:
-            xs, ys = zip(*shown, strict=True)
-            curves.append(Curve(f"{outcome}: {sum(totals.values()):,}", xs, ys, style=style, joined=False))
-    if not curves:
-        return ()
-    label = ", ".join(f"{number}: {name}" for number, name in enumerate(VIOLATIONS, 1))
-    return (Figure("audit", "Messages by guarantee", label, "messages", tuple(curves), scale="linear", y_scale="log"),)
+def _doubt_table(doubts: list[Doubt]) -> pa.Table:
+    kinds = {"life": pa.int64(), "broker": pa.bool_(), "domains": ARROW_VERDICTS.field("domains").type}
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in Doubt._fields])
+    return pa.Table.from_pylist([one._asdict() | {"domains": list(one.domains)} for one in doubts], schema=schema)

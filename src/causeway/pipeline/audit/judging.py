@@ -1,95 +1,119 @@
-"""The rules on Spark: events are brought together by stream, or by applications that talk to each other, and judged.
+"""The rules on Spark: events are brought together by stream, by transaction, by applications that talk to each other,
+and by lives of writers.
 
-Owns: how rows are spread and sorted. Must not know: the rules (`streams`, `happened`), what is missing (`doubts`).
+Owns: how rows are spread and sorted. Must not know: the rules (`streams`, `transactions`, `happened`), what is missing
+(`doubts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from causeway.pipeline.audit.chains import Records
-from causeway.pipeline.audit.happened import Replayed, codes, replay
+from causeway.lake.schema import EVENTS
+from causeway.lake.seal import APART as VALUES_APART
+from causeway.pipeline.audit.context import CONTEXT_COLUMNS, CONTEXT_STEPS, Context, context_of
+from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, Mention, added_up
+from causeway.pipeline.audit.replays import CAUSAL_COLUMNS, causal_table_verdicts, connected
 from causeway.pipeline.audit.streams import judge
-from causeway.pipeline.audit.tables import VERDICTS, verdict_table
+from causeway.pipeline.audit.tables import VERDICTS, verdict_table, verdicts_in
+from causeway.pipeline.audit.transactions import judge_transactions
 from causeway.pipeline.audit.words import (
     APART,
-    CAUSAL,
-    EVIDENCE_MAX,
-    HELD,
+    DEAD_LETTERS,
+    PART,
+    REDELIVERED,
     RETAINED,
-    SHARED,
     STEPS,
     STREAM,
-    UNKNOWN,
-    VIOLATED,
+    UNCERTAIN,
     AuditRow,
-    Evidence,
     Judgement,
-    class_name,
 )
-from causeway.trace import Step
+from causeway.trace import MEMBERS_APART, Step
 
 VERDICTS_PER_BATCH: Final = 1_000
 _SENT: Final = int(Step.SENT)
 _RECEIVED: Final = int(Step.RECEIVED)
+_SEALED: Final = int(Step.SEALED)
+Batches = Iterable[pa.RecordBatch]
+
+
+def all_verdicts(events: DataFrame, context: Context) -> DataFrame:
+    """Every rule on every message, and parts of transactions; doubts aside."""
+    causal = causal_rows(events)
+    return stream_verdicts(events, context).unionByName(causal_verdicts(causal, circles(causal)))
 
 
 # One stream after the other ------------------------------------------------------------------------------------------
-def stream_verdicts(events: DataFrame) -> DataFrame:
+def stream_verdicts(events: DataFrame, context: Context) -> DataFrame:
     """What holds of each stream of messages. Sorting is Spark's, on disk where it must be; Python sees one batch of
     messages at a time."""
     rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in AuditRow._fields))
     together = rows.repartition(*STREAM).sortWithinPartitions(
         *STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
     )
-    return together.mapInArrow(_judged, VERDICTS)
+    return together.mapInArrow(_in_batches(partial(_judged, context)), VERDICTS)
 
 
 def _column(name: str) -> Column:
-    if name == "broker":
-        return (F.col("role") == "broker").alias(name)
-    if name == "apart":
-        return F.col("note").rlike(APART).alias(name)
-    if name == "retained":
-        return F.col("note").contains(RETAINED).alias(name)
-    return F.col(name)
+    """What `whole.FROM_ROW` says, in columns."""
+    note = F.col("note")
+    derived = {
+        "broker": F.col("role") == "broker",
+        "uncertain": note.startswith(UNCERTAIN),
+        "dead_letter": note == DEAD_LETTERS,
+        "redelivered": note.contains(REDELIVERED),
+        "apart": note.rlike(APART),
+        "retained": note.contains(RETAINED),
+    }
+    return derived[name].alias(name) if name in derived else F.col(name)
 
 
-def _judged(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    rows = chain.from_iterable(map(_rows, batches))
-    verdicts = judge(rows)
-    while found := list(islice(verdicts, VERDICTS_PER_BATCH)):
-        yield from verdict_table(found).to_batches()
+def _judged(context: Context, batches: Batches) -> Iterator[Judgement]:
+    return judge(chain.from_iterable(map(_rows, batches)), context)
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[AuditRow]:
     return map(AuditRow._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
+def _in_batches(verdicts: Callable[[Batches], Iterator[Judgement]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    """A function as Spark wants it, from one that yields verdicts."""
+
+    def run(batches: Batches) -> Iterator[pa.RecordBatch]:
+        found = verdicts(batches)
+        while some := list(islice(found, VERDICTS_PER_BATCH)):
+            yield from verdict_table(some).to_batches()
+
+    return run
+
+
+# Transactions, and what is in doubt ----------------------------------------------------------------------------------
+def with_transactions(verdicts: DataFrame) -> DataFrame:
+    """The same with verdicts about transactions in place of their parts."""
+    is_part = F.col("guarantee") == PART
+    parts = verdicts.where(is_part).repartition("transaction").sortWithinPartitions("transaction")
+    whole = parts.mapInArrow(_in_batches(lambda batches: judge_transactions(verdicts_in(batches))), VERDICTS)
+    return verdicts.where(~is_part).unionByName(whole)
+
+
+def with_doubts(verdicts: DataFrame, doubts: list[Doubt], lives: list[LifeSums]) -> DataFrame:
+    """The same; what missing records may explain is `unknown`."""
+    return verdicts.mapInArrow(_in_batches(partial(_doubted, Doubts(doubts, lives))), VERDICTS)
+
+
+def _doubted(doubts: Doubts, batches: Batches) -> Iterator[Judgement]:
+    return (doubts.judged(one) if one.reason else one for one in verdicts_in(batches))
+
+
 # Applications that talk to each other --------------------------------------------------------------------------------
-CAUSAL_COLUMNS: Final = (
-    "writer",
-    "life",
-    "sequence",
-    "step",
-    *STREAM,
-    "first",
-    "last",
-    "mailbox",
-    "service",
-    "reliable",
-)
-
-
 def causal_rows(events: DataFrame) -> DataFrame:
     """What applications sent and took in causal order."""
     mine = (F.col("role") == "application") & F.col("causal") & F.col("step").isin(_SENT, _RECEIVED)
@@ -103,28 +127,6 @@ def circles(causal: DataFrame) -> DataFrame:
     return taken.repartition(1).mapInArrow(connected, "name string, circle string")
 
 
-def connected(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Names and circles from rows of source, mailbox and reader."""
-    above: dict[str, str] = {}
-
-    def top(name: str) -> str:
-        while above.setdefault(name, name) != name:
-            above[name] = above[above[name]]
-            name = above[name]
-        return name
-
-    applications: dict[str, None] = {}
-    for batch in batches:
-        for source, mailbox, reader in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            applications |= {source: None, reader: None}
-            for one in (source, reader):
-                ours, theirs = top(f"a {one}"), top(f"m {mailbox}")
-                above[max(ours, theirs)] = min(ours, theirs)  # the least name stands for all, in whatever order
-    names = sorted(applications)
-    if names:
-        yield pa.RecordBatch.from_pydict({"name": names, "circle": [top(f"a {name}") for name in names]})
-
-
 def causal_verdicts(causal: DataFrame, joined: DataFrame) -> DataFrame:
     """What holds of causal order, one circle of applications after the other."""
     mine = causal.join(joined, causal["writer"] == joined["name"], how="inner").drop("name")
@@ -135,93 +137,76 @@ def _replayed(table: pa.Table) -> pa.Table:
     return verdict_table(causal_table_verdicts(table))
 
 
-def causal_table_verdicts(table: pa.Table) -> Iterator[Judgement]:
-    """Verdicts about one circle."""
-    table = table.combine_chunks()
-    records = records_of(table)
-    found = replay(records)
-    yield from _causal_counts(table, records, found)
-    yield from _causal_findings(table, found)
-
-
-def records_of(table: pa.Table) -> Records:
-    """Names as numbers, columns as arrays."""
-    size = table.num_rows
-    names = _text_codes(pa.concat_arrays([_one(table, "writer"), _one(table, "source")]))
-    dests = _text_codes(_one(table, "dest"))
-    streams = codes(dests * 256 + _numbers(table, "stream"))
-    return Records(
-        names[:size],
-        _numbers(table, "life"),
-        _numbers(table, "sequence"),
-        _numbers(table, "step") == _SENT,
-        names[size:],
-        _numbers(table, "incarnation"),
-        streams,
-        _numbers(table, "first"),
-        _numbers(table, "last"),
-        _text_codes(_one(table, "mailbox")),
+# Lives of writers ----------------------------------------------------------------------------------------------------
+def life_sums(events: DataFrame) -> DataFrame:
+    """`doubts.LifeSums`, column by column: one row per life of each writer."""
+    seal, number = F.col("step") == _SEALED, F.col("sequence")
+    counted = F.when(~seal, number)
+    return events.groupBy("writer", "life").agg(
+        F.max(F.col("role") == "broker").alias("broker"),
+        F.count(counted).alias("records"),
+        F.coalesce(F.min(counted), F.lit(1 << 62)).alias("low"),
+        F.coalesce(F.max(counted), F.lit(0)).alias("high"),
+        F.coalesce(F.sum(counted), F.lit(0)).alias("total"),
+        F.max(F.col("step") == int(Step.GAP)).alias("gap"),
+        F.max(F.col("step") == int(Step.ENDED)).alias("ended"),
+        F.max(F.col("step") == int(Step.LOST)).alias("damaged"),
+        F.sum(_digest()).alias("digests"),
+        F.coalesce(F.sum(F.when(seal, F.expr("try_cast(note AS bigint)"))), F.lit(0)).alias("seals"),
+        F.count(F.when(seal, 1)).alias("sealed"),
+        F.min("version").alias("version"),
+        F.max(F.when(seal, F.col("incarnation")).otherwise(0)).alias("before"),
+        F.max(F.when(seal, F.col("copies")).otherwise(0)).alias("copies"),
+        F.min("at").alias("since"),
+        F.max("at").alias("until"),
+        F.collect_set("domain").alias("domains"),
     )
 
 
-def _one(table: pa.Table, name: str) -> pa.Array:
-    column = table.column(name).combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+def _digest() -> Column:
+    """`lake.seal.row_digest`, in columns."""
+
+    def text(name: str, kind: str) -> Column:
+        if name == "note":
+            return F.when(F.col("step") == _SEALED, "").otherwise(F.col(name))
+        return F.col(name) if kind == "string" else F.col(name).cast("bigint").cast("string")
+
+    return F.crc32(F.concat_ws(VALUES_APART, *(text(column.name, column.type) for column in EVENTS)))
 
 
-def _text_codes(texts: pa.Array) -> NDArray[np.int64]:
-    indices = pc.dictionary_encode(texts).indices
-    return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
+def lives_in(sums: DataFrame) -> list[LifeSums]:
+    """Rows of `life_sums`, also of several parts of a lake."""
+    rows = sums.select(*LifeSums._fields).toArrow().to_pylist()
+    return added_up(LifeSums(**(row | {"domains": tuple(sorted(row["domains"]))})) for row in rows)
 
 
-def _numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
-    return np.asarray(_one(table, name).to_numpy(zero_copy_only=False), np.int64)
+def told_of(events: DataFrame) -> DataFrame:
+    """`doubts.told_in`, in columns."""
+    step, brokers = F.col("step"), events.where(F.col("role") == "broker")
+    members = F.split("peer", MEMBERS_APART)
+    names = (
+        F.when(step == int(Step.BROKER_FAILED), F.array("source"))
+        .when((F.col("copies") > 0) & (step != _SEALED), members)
+        .when((step == _SENT) & (F.col("note") == ""), F.array("source"))
+        .when(step == int(Step.DELIVERED), F.array("peer"))
+    )
+    by_application = step.isin(_SENT, int(Step.DELIVERED)) & (F.col("copies") == 0)
+    told = brokers.select(
+        names.alias("names"),
+        (~by_application).alias("broker"),
+        F.when(by_application, "").otherwise(F.col("domain")).alias("domain"),
+    )
+    # Many rows have the same names: these are brought together before they are taken apart.
+    apart = told.where("names IS NOT NULL").distinct().select(F.explode("names").alias("writer"), "broker", "domain")
+    return apart.where(F.col("writer") != "").distinct()
 
 
-def _causal_counts(table: pa.Table, records: Records, found: Replayed) -> Iterator[Judgement]:
-    """How many messages of each stream were held against the order."""
-    late = np.zeros(table.num_rows, np.int64)
-    for one in found.late:
-        late[one.taken] += one.last - one.first + 1
-    how = _numbers(table, "service") * 2 + _numbers(table, "reliable")
-    columns = np.stack([records.source, records.incarnation, records.stream, how], axis=1)
-    _, examples, streams = np.unique(columns, axis=0, return_index=True, return_inverse=True)
-    for outcome, messages in ((HELD, found.checked - late), (SHARED, found.shared)):
-        totals = np.bincount(streams.ravel(), weights=messages.astype(np.float64))
-        for code in np.flatnonzero(totals).tolist():
-            one = table.slice(int(examples[code]), 1).to_pylist()[0]
-            name = class_name(one["service"], reliable=one["reliable"], causal=True)
-            whose = tuple(one[name] for name in STREAM)
-            yield Judgement(name, CAUSAL, outcome, int(totals[code]), *whose)
+def told_by(told: DataFrame) -> list[Mention]:
+    """Rows of `told_of`."""
+    return [Mention(**row) for row in told.select(*Mention._fields).distinct().toArrow().to_pylist()]
 
 
-def _causal_findings(table: pa.Table, found: Replayed) -> Iterator[Judgement]:
-    for late in found.late:
-        reason = "its mailbox had shown something that it happened before"
-        yield _causal_verdict(table, late.taken, (late.first, late.last), (VIOLATED, reason), late.chain)
-    for entry in found.impossible:
-        one = table.slice(entry, 1).to_pylist()[0]
-        reason = "the records have it that it was taken before it was sent"
-        yield _causal_verdict(table, entry, (one["first"], one["last"]), (UNKNOWN, reason), (entry,))
-
-
-def _causal_verdict(
-    table: pa.Table, entry: int, ids: tuple[int, int], said: tuple[str, str], shown: tuple[int, ...]
-) -> Judgement:
-    one = table.slice(entry, 1).to_pylist()[0]
-    name = class_name(one["service"], reliable=one["reliable"], causal=True)
-    left_out = len(shown) - EVIDENCE_MAX
-    if left_out > 0:
-        half = EVIDENCE_MAX // 2
-        shown = (*shown[:half], *shown[-half:])
-    evidence = tuple(_evidence(table, step) for step in shown)
-    who = (one["source"], one["incarnation"], one["dest"], one["stream"], *ids, one["mailbox"])
-    reason = f"{said[1]} ({left_out} events in between left out)" if left_out > 0 else said[1]
-    # What is missing elsewhere can only hide that something happened before: it is the reader's own records that count.
-    return Judgement(name, CAUSAL, said[0], ids[1] - ids[0] + 1, *who, reason, (), evidence)
-
-
-def _evidence(table: pa.Table, entry: int) -> Evidence:
-    one = table.slice(entry, 1).to_pylist()[0]
-    ids = (one["source"], one["first"], one["last"], one["mailbox"])
-    return Evidence(one["writer"], one["life"], one["sequence"], Step(one["step"]).name, *ids)
+def context_for(events: DataFrame, copies: dict[tuple[str, int], int]) -> Context:
+    """Beginnings and ends of subscriptions, for every task: as many as were ever made."""
+    rows = events.where(F.col("step").isin(*CONTEXT_STEPS)).select(*CONTEXT_COLUMNS).toArrow().to_pylist()
+    return context_of(rows, copies)

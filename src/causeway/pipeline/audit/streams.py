@@ -3,13 +3,18 @@
 Rows come by stream, highest ids first, and are read once: whatever speaks of the same ids comes together, and what has
 happened to later ids is known already. So memory holds the rows of one batch, and for each mailbox and reader one row.
 
-    kept        stored, or acknowledged by a mailbox, and never handed out although something behind it was
-    once        taken twice by one life of a reader and not given back; handed out after it was settled; stored twice
+    kept        stored, or acknowledged by a mailbox, and never handed out although something behind it was; or given
+                back, and what came behind it was handed out since
+    once        taken twice by one life of a reader and not given back; stored twice; handed out after it was settled,
+                or had expired or become a dead letter
     in order    transactional: handed out, or taken, for the first time after one with a higher id
     stored ...  acknowledged before its owner had it, by the owner's own order; or nobody had it; or copies are missing
+    copies      acknowledged, and stored on fewer members than its epoch has elsewhere; on fewer than its owner was told
+                to keep is another outcome, no finding: others may have been away
 
 In a transaction to have it is to hold it ready (PREPARED): it is acknowledged when the transaction is decided.
 Only the order of one writer's own records is used, never a clock. What was handed out twice may come late.
+`senders`, `published` and `transactions` have the rules that need no more than what is known of one piece.
 Owns: these rules. Must not know: Spark, which records are missing (`doubts`), order between applications (`happened`).
 """
 
@@ -19,7 +24,15 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Final
 
+from causeway.pipeline.audit.context import NO_CONTEXT, Context
+from causeway.pipeline.audit.pieces import JudgedPiece, Said, Steps, Stream, place_of
+from causeway.pipeline.audit.published import published_rule, two_ways_rule, ways_of
+from causeway.pipeline.audit.senders import sender_rules, size_rule
+from causeway.pipeline.audit.transactions import part_judgement, part_of, settled_in
 from causeway.pipeline.audit.words import (
+    COPIES,
+    EVERYWHERE,
+    FEWER,
     HELD,
     IN_ORDER,
     KEPT,
@@ -43,6 +56,15 @@ _RETURNED: Final = int(Step.RETURNED)
 _SETTLED: Final = int(Step.SETTLED)
 _STORED: Final = int(Step.STORED)
 _TAKEN: Final = int(Step.TAKEN)
+_ENDED: Final = frozenset(map(int, (Step.SETTLED, Step.EXPIRED, Step.DEAD)))
+"""After one of these its owner hands it out no more."""
+_OWNERS: Final = _ENDED | frozenset(map(int, (Step.STORED, Step.TAKEN, Step.DELIVERED, Step.RETURNED)))
+"""What only the owner of a mailbox says."""
+_AFTER: Final = {
+    int(Step.SETTLED): "it was handed out after it was settled",
+    int(Step.EXPIRED): "it was handed out after it had expired",
+    int(Step.DEAD): "it was handed out after it had become a dead letter",
+}
 _HANDED: Final = frozenset(map(int, (Step.DELIVERED, Step.RECEIVED, Step.SETTLED)))
 _REACHED: Final = _HANDED | frozenset(map(int, (Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED)))
 """What shows that a message is not just lying in its mailbox."""
@@ -53,19 +75,20 @@ _HAD_EXPRESS: Final = _HAD | frozenset(map(int, (Step.TAKEN, Step.DELIVERED, Ste
 _TRANSACTIONAL: Final = int(ServiceClass.TRANSACTIONAL)
 _COMMITTED: Final = int(ServiceClass.COMMITTED)
 
-Stream = tuple[str, int, str, int]
-Steps = dict[int, list[AuditRow]]
+_EXPRESS: Final = int(ServiceClass.EXPRESS)
 _NOTHING: Final[list[AuditRow]] = []
 
 
-def judge(rows: Iterable[AuditRow]) -> Iterator[Judgement]:
-    """Verdicts about rows that come by stream, in each highest `last` first: findings, and counts of each stream."""
+def judge(rows: Iterable[AuditRow], context: Context = NO_CONTEXT) -> Iterator[Judgement]:
+    """Verdicts about rows that come by stream, in each highest `last` first: findings, counts of each stream, and parts
+    of transactions."""
     judged: StreamJudge | None = None
     for stream, batch in stretches(rows):
         if judged is None or judged.stream != stream:
             if judged is not None:
                 yield from judged.counts()
-            judged = StreamJudge(stream)
+            judged = StreamJudge(stream, context)
+        yield from judged.judge_batch(batch)
         for first, last, about in pieces(batch):
             yield from judged.judge(first, last, about)
     if judged is not None:
@@ -111,8 +134,9 @@ def pieces(rows: list[AuditRow]) -> Iterator[tuple[int, int, list[AuditRow]]]:
 class StreamJudge:
     """One stream, from its highest ids to its lowest."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, context: Context = NO_CONTEXT) -> None:
         self.stream = stream
+        self._context = context
         self._counts: dict[tuple[str, str, str], int] = {}
         self._handed: dict[str, AuditRow] = {}
         """By mailbox: that something with a higher id was handed out there."""
@@ -120,6 +144,16 @@ class StreamJudge:
         """By mailbox and life of its owner: what it stored last of that, and that it was handed out."""
         self._earliest: dict[tuple[str, str, int, int], AuditRow] = {}
         """By mailbox, life and step: the first that was handed out or taken of all higher ids."""
+        self._latest: dict[tuple[str, str, int], AuditRow] = {}
+        """By mailbox and life of its owner: the last that was handed out of all higher ids."""
+        self._members: dict[tuple[str, int], AuditRow] = {}
+        """By mailbox and epoch: something that was stored on most of its members."""
+        self._epochs: dict[str, set[int]] = {}
+        """By mailbox: in which epochs of it things with higher ids were stored that were handed out."""
+        self._ways: set[str] = set()
+        """Items at which brokers took something with a higher id."""
+        self._stored: set[str] = set()
+        """Mailboxes that have stored something with a higher id."""
 
     def judge(self, first: int, last: int, rows: list[AuditRow]) -> Iterator[Judgement]:
         """Messages first..last, all of whose rows these are."""
@@ -129,9 +163,16 @@ class StreamJudge:
         places: dict[str, Steps] = {}
         for row in rows:
             places.setdefault(row.mailbox, {}).setdefault(row.step, []).append(row)
+        piece = JudgedPiece(self.stream, first, last, rows, dict(places))
+        published = (*published_rule(piece, self._context), *two_ways_rule(piece, frozenset(self._ways)))
+        for said in (*sender_rules(piece), *published):
+            yield from self._said(said)
+        self._ways |= ways_of(piece)
+        yield from self._parts(piece)
         acknowledged = any(row.step == _ACKNOWLEDGED for row in rows)
         if acknowledged:
             yield from self._stored_first(places)
+            yield from self._copies(places)
             if not one.causal and not one.topic:
                 places.setdefault(one.dest, {})  # it was meant for this one, whether anybody saw it there or not
         for mailbox, steps in places.items():
@@ -140,6 +181,30 @@ class StreamJudge:
                 yield from self._once(mailbox, steps)
                 if self.stream[3] == _TRANSACTIONAL and not one.causal:
                     yield from self._in_order(mailbox, steps)
+                if _STORED in steps:
+                    self._stored.add(mailbox)
+
+    def judge_batch(self, rows: list[AuditRow]) -> Iterator[Judgement]:
+        """What is asked of a batch as a whole."""
+        for first, last, said in size_rule(rows):
+            self.first, self.last, self.rows = first, last, rows
+            self._service = class_name(rows[0].service, reliable=any(r.reliable for r in rows), causal=rows[0].causal)
+            yield from self._said(said)
+
+    def _said(self, said: Said) -> Iterator[Judgement]:
+        if said.reason:
+            found = self._found(said.guarantee, said.mailbox, said.reason, said.shown, tellers=said.tellers)
+            yield found._replace(domains=(EVERYWHERE,)) if said.everywhere else found
+        else:
+            self._count(said.guarantee, said.outcome or HELD)
+
+    def _parts(self, piece: JudgedPiece) -> Iterator[Judgement]:
+        """What is known of transactions that these messages were sent, or settled, in."""
+        found = part_of(piece, passed=self.stream[2] in self._stored)
+        if found is not None:
+            yield part_judgement(piece, self._service, *found, sends=True)
+        for settled in settled_in(piece):
+            yield part_judgement(piece, self._service, *settled, sends=False)
 
     def counts(self) -> Iterator[Judgement]:
         """How many messages were held against which guarantee, findings aside."""
@@ -151,10 +216,16 @@ class StreamJudge:
         one, stored = self.rows[0], steps.get(_STORED, _NOTHING)
         owed = one.causal or one.service > 0  # an express message may end with its owner's memory
         if owed and (stored or (acknowledged and mailbox == one.dest)):
-            if not _REACHED.isdisjoint(steps) or (one.topic and mailbox == one.dest and self._handed_on(mailbox)):
+            lies = self._given_back(mailbox, steps)
+            if lies is not None:
+                yield self._found(
+                    KEPT, mailbox, "it was given back, and what came behind it was handed out since", lies
+                )
+            elif not _REACHED.isdisjoint(steps) or (one.topic and mailbox == one.dest and self._handed_on(mailbox)):
                 self._count(KEPT, HELD)
             else:
-                passed = None if any(row.apart for row in self.rows) else self._passed(mailbox, stored)
+                passing = any(row.apart for row in self.rows) or self._began_anew(mailbox, stored)
+                passed = None if passing else self._passed(mailbox, stored)
                 if passed is None:
                     self._count(KEPT, WAITING)
                 else:
@@ -165,10 +236,33 @@ class StreamJudge:
         if not handed or any(row.apart for row in self.rows):
             return
         self._handed.setdefault(mailbox, handed[0])
+        for row in steps.get(_DELIVERED, _NOTHING):
+            last = self._latest.get((mailbox, row.writer, row.life))
+            if last is None or last.sequence < row.sequence:
+                self._latest[mailbox, row.writer, row.life] = row
+        self._epochs.setdefault(mailbox, set()).update(row.epoch for row in stored)
         for row in stored:
             owner = (mailbox, row.writer, row.life)
             if owner not in self._handed_behind or self._handed_behind[owner][0].sequence < row.sequence:
                 self._handed_behind[owner] = (row, handed[0])
+
+    def _began_anew(self, mailbox: str, stored: list[AuditRow]) -> bool:
+        """Whether a subscription may have ended with what lay in it: somebody has withdrawn it, and all that was handed
+        out behind this was stored in other epochs."""
+        return mailbox in self._context.ended and self._epochs.get(mailbox, set()).isdisjoint(r.epoch for r in stored)
+
+    def _given_back(self, mailbox: str, steps: Steps) -> tuple[AuditRow, ...] | None:
+        """The last that its only owner says is that a reader gave it back, and then it handed out what came behind."""
+        here = [row for step in _OWNERS if step in steps for row in steps[step] if row.broker]
+        returned = [row for row in steps.get(_RETURNED, _NOTHING) if row.broker]
+        if not returned or any(row.apart and not row.redelivered for row in self.rows):
+            return None
+        back = max(returned, key=place_of)
+        owners = {(row.writer, row.life) for row in here}
+        if len(owners) > 1 or any(row.sequence > back.sequence for row in here):
+            return None
+        behind = self._latest.get((mailbox, back.writer, back.life))
+        return None if behind is None or behind.sequence < back.sequence else (back, behind)
 
     def _passed(self, mailbox: str, stored: list[AuditRow]) -> tuple[AuditRow, ...] | None:
         """What shows that something was handed out past it. Where ids are no order, that of the owner's records is; and
@@ -195,7 +289,7 @@ class StreamJudge:
             return
         # A subscription that ends and begins anew is given again what its topics have kept.
         kept = [row for step in (_STORED, _TAKEN) for row in steps.get(step, _NOTHING) if row.retained]
-        told_by_one = (None if kept else _after_settled(delivered, steps.get(_SETTLED, _NOTHING))) or _again(
+        told_by_one = (None if kept else _after_end(delivered, steps)) or _again(
             [row for row in stored if not row.retained], 1, "its owner stored it again"
         )
         wrong = told_by_one or _again(
@@ -254,7 +348,7 @@ class StreamJudge:
                 row.step == _COPIED and row.epoch not in epochs for row in here
             )
             if having and not theirs and min(row.sequence for row in having) > told.sequence:
-                return "its owner had it only after it was acknowledged", (told, min(having, key=_place))
+                return "its owner had it only after it was acknowledged", (told, min(having, key=place_of))
         return None
 
     def _nobody_had_it(self, had: frozenset[int]) -> tuple[str, tuple[AuditRow, ...]] | None:
@@ -264,6 +358,41 @@ class StreamJudge:
         if one.topic or any(row.step in had or row.step == _COPIED for row in self.rows):
             return None
         return "it was acknowledged, and nobody had it", tuple(r for r in self.rows if r.step == _ACKNOWLEDGED)
+
+    # Copies ----------------------------------------------------------------------------------------------------
+    def _copies(self, places: dict[str, Steps]) -> Iterator[Judgement]:
+        """What was acknowledged as stored, on how many."""
+        one = self.rows[0]
+        if not (one.service or one.causal):
+            return
+        for mailbox, steps in places.items():
+            stored = [row for row in steps.get(_STORED, _NOTHING) if row.copies]
+            if not stored:
+                continue
+            best = max(stored, key=lambda row: row.copies)
+            wrong = self._other_members(mailbox, stored)
+            if wrong is not None:
+                reason = f"its epoch has {wrong[1].copies} members, and {wrong[0].copies} have confirmed it"
+                if wrong[0].writer != wrong[1].writer:
+                    reason = "two brokers stored as owners in one epoch"
+                yield self._found(COPIES, mailbox, reason, wrong)
+            elif best.copies < self._context.copies.get((best.writer, best.life), 0):
+                self._count(COPIES, FEWER)
+            else:
+                self._count(COPIES, HELD)
+
+    def _other_members(self, mailbox: str, stored: list[AuditRow]) -> tuple[AuditRow, AuditRow] | None:
+        """An epoch never changes its owner or members: of two that were stored in one, those that differ; the one on
+        fewer members first."""
+        for row in stored:
+            known = self._members.setdefault((mailbox, row.epoch), row)
+            if known.writer != row.writer:
+                return known, row
+            if known.copies != row.copies:
+                few, many = sorted((known, row), key=lambda one: one.copies)
+                self._members[mailbox, row.epoch] = many
+                return few, many
+        return None
 
     # Inside ----------------------------------------------------------------------------------------------------
     def _count(self, guarantee: str, outcome: str) -> None:
@@ -275,17 +404,20 @@ class StreamJudge:
         return sorted(self.rows, key=lambda row: (row.step == _COPIED, row.writer, row.life, row.sequence))
 
     def _found(
-        self, guarantee: str, mailbox: str, reason: str, shown: Iterable[AuditRow], *, certain: bool = False
+        self,
+        guarantee: str,
+        mailbox: str,
+        reason: str,
+        shown: Iterable[AuditRow],
+        *,
+        certain: bool = False,
+        tellers: tuple[str, ...] = (),
     ) -> Judgement:
         """A finding. It is `certain` if records of brokers that are missing cannot explain it."""
         shown = tuple(shown)
         domains = [] if certain else sorted({row.domain for row in (*self.rows, *shown)})
-        who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), evidence_of(shown))
+        who = (*self.stream, self.first, self.last, mailbox, reason, tuple(domains), tellers, evidence_of(shown))
         return Judgement(self._service, guarantee, VIOLATED, self.last - self.first + 1, *who)
-
-
-def _place(row: AuditRow) -> tuple[str, int, int]:
-    return row.writer, row.life, row.sequence
 
 
 def _firsts(rows: Iterable[AuditRow]) -> list[AuditRow]:
@@ -307,16 +439,17 @@ def _again(rows: list[AuditRow], allowed: int, reason: str) -> tuple[str, tuple[
         lives.setdefault((row.writer, row.life), []).append(row)
     for _, mine in sorted(lives.items()):
         if len(mine) > allowed:
-            return reason, tuple(sorted(mine, key=_place))
+            return reason, tuple(sorted(mine, key=place_of))
     return None
 
 
-def _after_settled(delivered: list[AuditRow], settled: list[AuditRow]) -> tuple[str, tuple[AuditRow, ...]] | None:
-    """A broker handed out what it had recorded as settled."""
-    for done in sorted((row for row in settled if row.broker), key=_place):
-        for row in sorted(delivered, key=_place):
+def _after_end(delivered: list[AuditRow], steps: Steps) -> tuple[str, tuple[AuditRow, ...]] | None:
+    """A broker handed out what it had recorded as settled, expired or dead."""
+    ended = [row for step in _ENDED if step in steps for row in steps[step] if row.broker]
+    for done in sorted(ended, key=place_of):
+        for row in sorted(delivered, key=place_of):
             if (row.writer, row.life) == (done.writer, done.life) and row.sequence > done.sequence:
-                return "it was handed out after it was settled", (done, row)
+                return _AFTER[done.step], (done, row)
     return None
 
 
@@ -328,5 +461,5 @@ def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[AuditRow, ...]
             members = {row.writer for row in copied}
             if len(members) < stored.copies and all(row.epoch == stored.epoch for row in copied):
                 reason = f"its owner counted {stored.copies} copies, and {len(members)} are recorded"
-                return reason, (stored, *sorted(copied, key=_place))
+                return reason, (stored, *sorted(copied, key=place_of))
     return None

@@ -16,6 +16,15 @@ ONCE: Final = "once"
 IN_ORDER: Final = "in order"
 STORED_FIRST: Final = "stored before acknowledged"
 CAUSAL: Final = "causal order"
+SENT: Final = "sent"
+REFUSED: Final = "refused"
+COPIES: Final = "copies"
+MARKED: Final = "marked"
+PUBLISHED: Final = "published"
+TWO_WAYS: Final = "two ways"
+ATOMIC: Final = "all or nothing"
+UNCHANGED: Final = "size"
+TAKEN_BY: Final = "taken"
 
 VIOLATIONS: Final = {
     KEPT: "lost",
@@ -23,8 +32,20 @@ VIOLATIONS: Final = {
     IN_ORDER: "out of order",
     STORED_FIRST: "acknowledged too early",
     CAUSAL: "against causal order",
+    SENT: "sent by nobody",
+    REFUSED: "refused, yet delivered",
+    COPIES: "on too few copies",
+    MARKED: "came again unmarked",
+    PUBLISHED: "missed by a subscription",
+    TWO_WAYS: "by one way only",
+    ATOMIC: "in half a transaction",
+    UNCHANGED: "changed in size",
+    TAKEN_BY: "settled for nobody",
 }
 """Each guarantee, and what a message is for which it did not hold."""
+
+PART: Final = "part"
+"""No guarantee: what is known of a part of a transaction, on its way to whoever judges the whole (`transactions`)."""
 
 HELD: Final = "held"
 WAITING: Final = "waiting"
@@ -35,6 +56,13 @@ UNKNOWN: Final = "unknown"
 SHARED: Final = "shared"
 """Several read the mailbox: its order is nobody's."""
 
+FEWER: Final = "fewer"
+"""On fewer copies than its broker was told to keep: others were away, or had not come yet. It may be lost sooner."""
+UNRECORDED: Final = "not recorded"
+"""Whoever would have to tell writes no lake."""
+
+EVERYWHERE: Final = "*"
+"""In place of domains: all that there are."""
 EVIDENCE_MAX: Final = 16
 """Events shown with one finding."""
 
@@ -66,6 +94,15 @@ class AuditRow(NamedTuple):
     mailbox: str
     epoch: int
     copies: int
+    bytes: int
+    peer: str
+    transaction: str
+    uncertain: bool
+    """Of a refusal, whether its note says that what became of it is unknown."""
+    dead_letter: bool
+    """Whether its note says that a broker sends it in place of a message that nobody could take."""
+    redelivered: bool
+    """Whether its note says that it comes again."""
     apart: bool
     """Whether its note says that it was let past others: a priority, a delay, a selector, kept by a topic."""
     retained: bool
@@ -76,6 +113,7 @@ class AuditRow(NamedTuple):
 STEPS: Final = tuple(
     int(step)
     for step in (
+        Step.SENT,
         Step.STORED,
         Step.DELIVERED,
         Step.SETTLED,
@@ -93,6 +131,9 @@ STEPS: Final = tuple(
 """Steps that decide something about a single stream of messages."""
 
 RETAINED: Final = "retained"
+REDELIVERED: Final = "redelivered"
+DEAD_LETTERS: Final = "dead letters"
+UNCERTAIN: Final = "unknown"
 APART: Final = "priority|delay|selector|retained|redelivered"
 """Words in the note of a step that let a message past others."""
 
@@ -129,7 +170,13 @@ class Judgement(NamedTuple):
     """What is wrong with them; empty for a count."""
     domains: tuple[str, ...] = ()
     """Where it happened: records that are missing there put it in doubt. None if they cannot."""
+    tellers: tuple[str, ...] = ()
+    """Applications whose records it rests on: if any of those may be missing, also the last ones, it is in doubt."""
     evidence: tuple[Evidence, ...] = ()
+    transaction: str = ""
+    """Of a PART: that it belongs to."""
+    doubt: str = ""
+    """Which missing records may explain it otherwise; empty for none."""
 
 
 _NAMES: Final = {int(one): one.name.lower() for one in ServiceClass}

@@ -13,11 +13,13 @@ Task = Callable[[], None]
 class MadeEntry:
     """A batch in a mailbox."""
 
-    __slots__ = ("batch", "fault", "healthy", "ready", "then")
+    __slots__ = ("again", "batch", "fault", "healthy", "ready", "then")
 
     def __init__(self, batch: MadeBatch, fault: str, *, healthy: bool) -> None:
         self.batch, self.fault, self.healthy = batch, fault, healthy
         self.ready = False
+        self.again = ""
+        """Note of its next delivery: that it is not the first."""
         self.then: Task | None = None
         """What follows when its reader has taken it."""
 

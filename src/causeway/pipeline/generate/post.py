@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from causeway.names import SEATS
 from causeway.pipeline.generate.boxes import MadeEntry, MadeMailbox, Task
-from causeway.pipeline.generate.writers import MadeBatch, Record, Writer
+from causeway.pipeline.generate.writers import COPIES, MadeBatch, Record, Writer
 from causeway.trace import MEMBERS_APART, Step
 from causeway.types import MILLISECOND, ServiceClass
 
 BROKERS: Final = 5
-COPIES: Final = 3
 BATCH_MAX: Final = 40
 HOP: Final = (MILLISECOND // 10, 8 * MILLISECOND)
 """Bounds of what one step takes."""
 
+REDELIVERED: Final = "redelivered"
 GAP: Final = "records missing"
 """A fault of the records alone: those about a message that was handed out and settled are lost."""
 
@@ -184,7 +184,8 @@ class Post:
     def _hand_out(self, box: MadeMailbox, entry: MadeEntry) -> None:
         reader = self._chance.choice(box.readers)
         box.owner.dropping = entry.fault == GAP
-        box.owner.write(self.now, Step.DELIVERED, entry.batch, box.name, peer=reader.name)
+        box.owner.write(self.now, Step.DELIVERED, entry.batch, box.name, peer=reader.name, note=entry.again)
+        entry.again = REDELIVERED
         box.owner.dropping = False
         box.taken_at = max(box.taken_at + 1, self.now + self._chance.randint(*HOP))
         self._at(box.taken_at - self.now, lambda: self._take(box, entry, reader))
@@ -217,7 +218,8 @@ class Post:
         owner.write(self.now, Step.SETTLED, entry.batch, box.name)
         owner.dropping = False
         if entry.fault == "handed out after settled":
-            owner.write(self.now, Step.DELIVERED, entry.batch, box.name, peer=box.readers[0].name)
+            reader = box.readers[0].name
+            owner.write(self.now, Step.DELIVERED, entry.batch, box.name, peer=reader, note=REDELIVERED)
 
     def _give_back(self, box: MadeMailbox, entry: MadeEntry) -> None:
         box.owner.write(self.now, Step.RETURNED, entry.batch, box.name)

@@ -111,9 +111,10 @@ def config() -> Config:
 
 def test_transaction_writes_what_it_sends_to_mailboxes_and_topics() -> None:
     sends = (SendPart(NAME, 3, 2, 1, 4, 0, len(TWO)), SendPart(ITEM, 1, 1, 1, 4, 0, 9, Published("roads/a1")))
-    to_mailbox, to_topic = traced(("grouped", Step.PREPARED, ("shop", 9), sends, {"config": config()}))
+    to_mailbox, to_topic = traced(("grouped", Step.PREPARED, ("shop", 9, 21), sends, {"config": config()}))
     assert ids(to_mailbox) == ("shop", 9, NAME, 3, 3, 4)
     assert ids(to_topic) == ("shop", 9, ITEM, 3, 1, 1)
+    assert to_mailbox.transaction == to_topic.transaction == "shop:9:21"
     assert (to_mailbox.mailbox, to_mailbox.bytes, to_mailbox.epoch, to_mailbox.copies) == (NAME, 8, 12, 2)
     assert (to_topic.mailbox, to_topic.topic, to_topic.service, to_topic.reliable) == (ITEM, "roads/a1", 3, True)
 
@@ -133,7 +134,7 @@ def test_rows_of_a_group_tell_which_batches_are_copied() -> None:
     assert known == {(Step.COPIED, 5, "box", "b2", 12)}
 
 
-@pytest.mark.parametrize("size", [10, 300, 70_000])
+@pytest.mark.parametrize("size", [10, 250, 251, 252, 300, 65_531, 65_532, 70_000])
 def test_bytes_of_a_copy_are_those_of_its_bodies(size: int) -> None:
     batch = msgspec.structs.replace(stored(1, 1), body=join([bytes(size)]))
     [record] = Tracer("b1").copied(5, config(), [Put(GROUP, batch_key(90), 90, encode(batch))])

@@ -1,0 +1,10 @@
+"""The second half of a segment is missing, with its seal."""
+
+from __future__ import annotations
+
+from tests.pipeline.fault_lake import Segments
+
+
+def tamper(segments: Segments) -> None:
+    name = next(name for name in segments if name.startswith("desk/"))
+    segments[name] = segments[name][:7]

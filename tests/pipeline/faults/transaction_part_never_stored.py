@@ -1,0 +1,11 @@
+"""One part of a committed transaction was prepared and acknowledged, and never stored."""
+
+from __future__ import annotations
+
+from causeway.trace import Step
+from tests.pipeline.fault_lake import FaultLake
+
+
+def plant(lake: FaultLake) -> None:
+    gone = (Step.COPIED, Step.STORED, Step.DELIVERED, Step.RECEIVED, Step.SETTLED)
+    lake.remove(row for row in lake.about("bank", 1) if row["step"] in gone)
