@@ -246,9 +246,10 @@ class Shards:
         self._mail.on_ownership_gained(turn, OwnershipGained(box.key, own, rows, following))
 
     def resume(self, turn: Turn, group: Key) -> None:
-        """A shard is still ours, in a new epoch."""
+        """A shard is still ours, in a new epoch; or was, when this was said, and has been lost since."""
         assert self._mail is not None
-        for key in list(self._shards[group].boxes):
+        shard = self._shards.get(group)
+        for key in list(shard.boxes) if shard is not None else ():
             self._mail.on_ownership_resumed(turn, OwnershipResumed(key))
 
     def lose(self, turn: Turn, event: OwnershipLost) -> None:

@@ -200,6 +200,15 @@ def test_lost_shard_takes_its_mailboxes_along_and_what_was_not_yet_appended() ->
     assert not house.shards.owned(key_of("a"))
 
 
+def test_shard_that_was_resumed_and_lost_in_one_turn_resumes_nothing() -> None:
+    house = House()
+    house.begin("a")
+    house.shards.lose(house.turn, OwnershipLost(HOME, config_of(SHARD, OTHER, ME)))
+    house.mail.log.clear()
+    house.shards.resume(house.turn, HOME)
+    assert house.mail.log == []
+
+
 def test_resumed_shard_resumes_its_mailboxes() -> None:
     house = House()
     house.begin("a", "b")
