@@ -243,6 +243,7 @@ class Node:
                 report = msgspec.json.encode(self.statistics(event.head.after))
                 turn.send(event.conn, StatusReply(event.head.token, event.head.after), report)
             elif type(event.head) is Salvage:
+                self._shards.flush(turn)
                 self._groups.salvage(turn, event.conn, event.head)
             else:
                 self._desk.on_client_message(turn, event)

@@ -29,7 +29,7 @@ from causeway.store.journal import FILE_NAMES as JOURNAL_NAMES
 from causeway.store.journal import Journal, Record
 from causeway.store.layer import Filter, Layer, LayerGroup
 from causeway.store.lock import DirectoryLock
-from causeway.store.sqlite import FILE_NAME, FORMAT_WITHOUT_JOURNAL, LOG_NAME, GroupRow, RowTable
+from causeway.store.sqlite import FILE_NAME, LOG_NAME, GroupRow, RowTable
 
 CONDEMNED_NAME: Final = "store.condemned"
 """Left when a running broker finds its database malformed: the next open sets it aside."""
@@ -188,14 +188,11 @@ class DiskStore:
         journal = Journal(self.path, storage, self._journal_bytes_max)
         if not existed and journal.has_records():
             raise StoreCorrupt(f"the journal in {self.path} has lost its database")
-        if not existed or self._table.meta("format") == FORMAT_WITHOUT_JOURNAL:
+        if not existed:
             # The journal before the table that counts on it.
             journal.create()
             self._sync_directories()
-            if existed:
-                self._table.upgrade()
-            else:
-                self._table.create(storage)
+            self._table.create(storage)
             self._sync_directories()
         self._journal = journal
         self._filter = Filter(self._table.keys())

@@ -30,8 +30,8 @@ from causeway.limits import STORE_CACHE_BYTES_MAX, STORE_CHECK_BYTES_MAX, WAL_BY
 from causeway.store.base import Delete, Row
 from causeway.store.wal import commit_frames, is_damaged
 
-FORMAT: Final = 2
-FORMAT_WITHOUT_JOURNAL: Final = 1
+FORMAT: Final = 3
+"""1 had no journal; 1 and 2 had other keys for names (`types.key_of`)."""
 FILE_NAME: Final = "store.db"
 LOG_NAME: Final = f"{FILE_NAME}-wal"
 PAGE_BYTES: Final = 4096
@@ -95,13 +95,6 @@ class RowTable:
         for name, value in (("format", FORMAT), ("storage", storage)):
             self.set_meta(name, value)
         database.execute("commit")
-
-    def upgrade(self) -> None:
-        """From now on there is a journal above this table."""
-        self.opened().execute("begin immediate")
-        for name, value in (("format", FORMAT), ("storage", self.meta("storage"))):
-            self.set_meta(name, value)
-        self.opened().execute("commit")
 
     def meta(self, name: str, default: int | None = None) -> int:
         """A number kept beside the rows. Kept twice, as no checksum covers it."""
@@ -169,10 +162,10 @@ class RowTable:
         if not {"meta", "rows"} <= tables:
             raise StoreError(f"{self._file} is a database of something else; give the broker a directory of its own")
         found = self.meta("format")
-        if found not in (FORMAT, FORMAT_WITHOUT_JOURNAL):
+        if found != FORMAT:
             raise StoreError(
-                f"{self._file} has format {found}, this version reads formats up to {FORMAT}; "
-                "start the version of Causeway that wrote it, or give the broker another directory"
+                f"{self._file} has format {found}, this version reads format {FORMAT} only; "
+                "start the version of Causeway that wrote it to read its messages, or give the broker another directory"
             )
         if _size(self._file) <= STORE_CHECK_BYTES_MAX:
             verdict = self.opened().execute("pragma integrity_check(1)").fetchone()[0]
