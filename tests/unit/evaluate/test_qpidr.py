@@ -82,7 +82,7 @@ def test_another_seed_lies_in_the_stated_ranges(committed: dict[str, Any]) -> No
     for failures in (1, 5):
         cost = measure(RecoveryCase(FAILURES, Shape(24, 6, 1, seed), failures))
         (stated,) = [r for r in committed["table_4"] if (r["failures"], r["silent"]) == (failures, False)]
-        assert abs(cost.seconds - stated["ours"]) <= stated["ours_range"]
+        assert round(abs(cost.seconds - stated["ours"]), 9) <= stated["ours_range"]  # both have two decimals
     sent = measure(RecoveryCase(QUEUES, msgspec.structs.replace(SMALL, seed=seed), 10)).sent_bytes / qpidr.KB
     (stated,) = [row for row in committed["table_2"] if row["queues"] == 10]
     assert abs(sent - stated["ours"]) <= stated["ours_range"]
