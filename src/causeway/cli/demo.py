@@ -32,14 +32,14 @@ from causeway.types import MILLISECOND, SECOND
 
 def demo(
     *,
-    brokers: Annotated[int, typer.Option(help="How many brokers.")] = 5,
+    brokers: Annotated[int, typer.Option(help="Number of brokers.")] = 5,
     seconds: Annotated[float, typer.Option(help="How long the applications send.")] = 10.0,
     keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running afterwards.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Start a cluster, send traffic of every class, kill the busiest broker, and count what arrived.
 
-    One application goes offline and returns. Every message carries its own number, and what arrived is counted without
+    One application goes offline and returns. Every message carries its own number, and the demo counts arrivals without
     the client library's help. Exit code 0 only if every guarantee held. With --json it prints one object: "holds",
     "classes" (per class "kind", "sent", "acknowledged", "failed", "delivered", "doubled", "lost", "lost_allowed",
     "disordered"), "applications" (each "application", "gap" and "wait" in ns), "killed" ("name", "deposits",

@@ -35,37 +35,37 @@ def evaluate(
             help="; ".join(f"{name}: {what}" for name, what in EXPERIMENTS.items()) + f"; {ALL}: each of them."
         ),
     ],
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: a minute each, instead of many.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller networks: a minute per experiment.")] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for the report, numbers and figures; of 'all' one folder per experiment in it. "
-            "Default: evaluation/EXPERIMENT, of 'all' evaluation."
+            help="Folder for the report, numbers and figures; for 'all' it has one folder per experiment. "
+            "Default: evaluation/EXPERIMENT, for 'all' evaluation."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Everything is drawn from it: the same seed gives the same numbers.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices: the same seed gives the same numbers.")] = 0,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Measure in so many processes here, without Spark. With --quick: one per processor."),
+        typer.Option(help="Measure in this many local processes, without Spark. With --quick: one per processor."),
     ] = None,
     master: Annotated[
         str | None,
         typer.Option(help="Measure on this Spark cluster: local[2], spark://... Without --quick: local[*]."),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Measure again what an earlier run without --quick left in the folder.")
+        bool, typer.Option("--fresh", help="Measure again the cases that an earlier run without --quick kept.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with 1 if a claim does not hold that held so far.")
+        bool, typer.Option("--strict", help="Exit with 1 if a claim that we stand by does not hold.")
     ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Repeat a paper's experiment with the product's own code, and say which of its claims hold.
 
-    Writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick cases are
-    measured on Spark, and every finished one is kept in the folder, so that the same command goes on after an
-    interruption; what was measured with other code is measured again. The numbers are the same with and without Spark.
-    With --json the content of results.json is printed too.
+    The command writes report.md, results.json, tables as CSV and Parquet, and figures as PNG and SVG. Without --quick
+    it measures cases on Spark and keeps every finished case in the folder, so that the same command continues after an
+    interruption. It measures again the cases that were measured with other code. The numbers are the same with and
+    without Spark. With --json it prints the content of results.json too.
 
     Exit codes: 0 measured (whether claims hold or not), 1 with --strict a claim that we stand by did not hold, 2 a flag
     is wrong or something is not installed.

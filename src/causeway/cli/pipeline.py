@@ -41,34 +41,35 @@ def pipeline(
     job: Annotated[str, typer.Argument(help="; ".join(f"{name}: {one.what}" for name, one in JOBS.items()) + ".")],
     *,
     lake: Annotated[str, typer.Option(help="Folder of the trace lake.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for what comes out. Default: pipeline/JOB.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results. Default: pipeline/JOB.")] = None,
     master: Annotated[str, typer.Option(help="Spark master: local[N], or the URL of a cluster.")] = MASTER_USUAL,
     driver_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Memory of the driver, for example 2g; with local[N] of all.")
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory of the driver, for example 2g; with local[N], of all of Spark."),
     ] = None,
     stream: Annotated[
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder where --stream keeps how far it has come. Default: OUT/checkpoint.")
+        Path | None, typer.Option(help="Folder where --stream records what it has read. Default: OUT/checkpoint.")
     ] = None,
     every: Annotated[
         str,
-        typer.Option(metavar="TIME", help="With the job run: again and again, so often (90s, 10m, 1h), until stopped."),
+        typer.Option(metavar="TIME", help="For the job run: repeat it at this interval (90s, 10m, 1h) until stopped."),
     ] = "",
-    seed: Annotated[int, typer.Option(help="Where chance begins; the same seed, the same answer.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices; the same seed gives the same answer.")] = 0,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of the job (docs/pipeline.md); may be repeated."),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a job on Spark: over the trace lake that brokers, applications and the simulator write, or of the simulator.
+    """Run a job on Spark: over a trace lake of brokers, applications or the simulator, or a sweep of simulator runs.
 
-    Writes result.json, Parquet tables and a picture to --out. With --json the content of result.json is printed, as one
-    object: "job", "summary", "tables", "pictures". On a cluster, --lake and --out are folders that its executors see
-    under the same path. Exit codes: 0 done, 1 a guarantee did not hold (audit), a run failed (sweep), a policy was not
-    adopted (risk, run), or the lake or Spark stopped it, 2 a flag is wrong or something is missing.
+    The command writes result.json, Parquet tables and a picture to --out. With --json it prints the content of
+    result.json, as one object: "job", "summary", "tables", "pictures". On a cluster, all executors must see --lake and
+    --out under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
+    was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
     folder = str(out or Path("pipeline") / job)
     kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""

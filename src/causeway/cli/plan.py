@@ -48,13 +48,16 @@ What = Annotated[
 TableFile = Annotated[
     str | None,
     typer.Argument(
-        help="domains: who talks to whom, CSV or JSON with from, to, rate. placement: brokers with capacities, "
-        "topics and their rates, CSV or JSON (docs/placement.md), or nothing with --url. - for stdin. costs: none."
+        help="domains: traffic between applications, CSV or JSON with from, to, rate. placement: brokers with "
+        "capacities, topics and their rates, CSV or JSON (docs/placement.md); none with --url. costs: none. "
+        "- reads standard input."
     ),
 ]
 Threshold = Annotated[float | None, typer.Option(help="placement: every broker's risk of overload stays below this.")]
-TopicsMax = Annotated[int | None, typer.Option(help="placement: topics that a broker owns at most.")]
-MoveCost = Annotated[float | None, typer.Option(help="placement: messages/s that moving one item must gain (1).")]
+TopicsMax = Annotated[int | None, typer.Option(help="placement: largest number of topics that a broker may own.")]
+MoveCost = Annotated[
+    float | None, typer.Option(help="placement: move an item only for a gain above this, in messages/s (1).")
+]
 
 
 def plan(
@@ -63,20 +66,22 @@ def plan(
     what: What,
     table: TableFile = None,
     present: Annotated[
-        Path | None, typer.Option(help="The split as it is: JSON, name -> list of domains, as --out writes it.")
+        Path | None, typer.Option(help="The present split: JSON, name -> list of domains, as --out writes it.")
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option("--url", help="causeway://host:port: take the present split, or what was measured, from there."),
+        typer.Option(
+            "--url", help="causeway://host:port: take the present split, or measured rates, from this cluster."
+        ),
     ] = None,
-    domain_size_max: Annotated[int, typer.Option(help="Seats of a domain at most.")] = SEATS_PER_DOMAIN_MAX,
-    cell_cost: Annotated[float, typer.Option(help="What each cell of a clock costs per message and hop.")] = CELL_COST,
-    hop_cost: Annotated[float, typer.Option(help="What else a hop costs.")] = HOP_COST,
+    domain_size_max: Annotated[int, typer.Option(help="Largest number of seats in a domain.")] = SEATS_PER_DOMAIN_MAX,
+    cell_cost: Annotated[float, typer.Option(help="Cost of each cell of a clock, per message and hop.")] = CELL_COST,
+    hop_cost: Annotated[float, typer.Option(help="Cost of a hop besides its cells.")] = HOP_COST,
     out: Annotated[Path | None, typer.Option(help="Write the proposal here, for 'causeway up --seats FILE'.")] = None,
     threshold: Threshold = None,
     topics_max: TopicsMax = None,
     no_mirrors: Annotated[bool, typer.Option("--no-mirrors", help="placement: no item has a mirror.")] = False,
-    seed: Annotated[int, typer.Option(help="placement: where chance begins; the same seed, the same answer.")] = 0,
+    seed: Annotated[int, typer.Option(help="placement: seed of the search; the same seed gives the same answer.")] = 0,
     move_cost: MoveCost = None,
     sites: Sites = PAPER_SITES,
     brokers: Brokers = None,
@@ -84,23 +89,23 @@ def plan(
     database_server_usd: DatabaseServerUsd = PAPER_PRICES.database_server,
     as_json: AsJson = False,
 ) -> int:
-    """Propose domains for the traffic, or a placement for the rates, that a table tells; or say what servers cost.
+    """Propose domains for a table of traffic, or a placement for a table of rates; or compute what servers cost.
 
-    A message pays for every hop between seats: hop-cost, and cell-cost times the square of the seats of that domain,
-    which are the cells of its clock. Columns from_seat and to_seat say where applications have their seats; without
-    them every application gets one. What is proposed is never dearer than a present split that keeps to the bounds.
+    domains: a message pays for every hop between seats: hop-cost, plus cell-cost times the cells of the domain's clock,
+    which are the square of its seats. Columns from_seat and to_seat say where applications have their seats; without
+    them every application gets a seat. The proposal never costs more than a present split that keeps to the bounds.
     With --json it prints one object: "cost", "rate", "changed" (false: the present split is the proposal),
     "present_cost" (or null), "present_fault", "seats" (name: domains), "domains" and "present" (each "name", "members",
     "routers", "rate", "cost").
 
-    A placement says which broker owns and which mirrors each item, a set of topics, so that the risk of overload costs
-    least. With --json it prints "items" and "brokers" with their risks, "utility", "bound", "gap", "feasible",
-    "alternatives", "changes" and more. With --url instead of a table it asks the landmarks of a running cluster, and
-    prints "domains", one such object for each.
+    placement: an item is a set of topics. The placement says which broker owns each item and which mirrors it, so that
+    the risk of overload costs least. With --json it prints "items" and "brokers" with their risks, "utility", "bound",
+    "gap", "feasible", "alternatives", "changes" and more. With --url instead of a table it asks the landmarks of a
+    running cluster, and prints "domains", one such object for each.
 
-    Costs are Table 2 of PBM with your prices: a broker is one server, a cluster of MSMQ is two servers and two for the
-    database, and without clustering it is one, which nothing replaces when it fails. MSMQ has that at every site; with
-    brokers not every site needs one. With --json it prints "sites", "prices" and "deployments", each with
+    costs: Table 2 of PBM with your prices. A broker is one server. A cluster of MSMQ is two servers and two for the
+    database; MSMQ without clustering is one server, which nothing replaces when it fails. MSMQ needs these at every
+    site; not every site needs a broker. With --json it prints "sites", "prices" and "deployments", each with
     "application_servers", "database_servers", "site_usd", "times_pbm", "equipped_sites" and "enterprise_usd".
     """
     _check_options(context, what)

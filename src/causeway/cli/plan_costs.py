@@ -14,13 +14,13 @@ from causeway.cli.output import EXIT_OK, console, print_json
 from causeway.errors import ConfigError
 from causeway.evaluate.site_costs import DeploymentCost, ServerPrices, deployment_costs
 
-Sites = Annotated[int, typer.Option(help="costs: sites of the enterprise.")]
+Sites = Annotated[int, typer.Option(help="costs: number of sites of the enterprise.")]
 Brokers = Annotated[
-    int | None, typer.Option(help="costs: sites that have a broker; the others use theirs. Default: all.")
+    int | None, typer.Option(help="costs: number of sites with a broker, which the others use. Default: all.")
 ]
 ApplicationServerUsd = Annotated[float, typer.Option(help="costs: price of a server for a broker.")]
 DatabaseServerUsd = Annotated[
-    float, typer.Option(help="costs: price of a server for a database, which clusters of MSMQ share.")
+    float, typer.Option(help="costs: price of a server for the database that a cluster of MSMQ shares.")
 ]
 
 

@@ -47,10 +47,11 @@ class SalvageableCopy(msgspec.Struct, kw_only=True):
 
 
 def salvage(
-    mailboxes: Annotated[list[str] | None, typer.Argument(help="Mailboxes that nobody serves.")] = None,
+    mailboxes: Annotated[list[str] | None, typer.Argument(help="Mailboxes that no broker serves.")] = None,
     *,
     everything: Annotated[
-        bool, typer.Option("--all", help="All that nobody serves, also the brokers' own groups; the directory first.")
+        bool,
+        typer.Option("--all", help="All that no broker serves, also the brokers' own groups; the directory first."),
     ] = False,
     url: Url = None,
     data: Data = None,
@@ -59,12 +60,14 @@ def salvage(
 ) -> int:
     """Let mailboxes whose majority is lost for good go on from the most complete copy that is left.
 
-    Only for brokers that will not come back with their data: if they can, start them instead, and nothing is lost.
-    What only they have is given up with this, also if they return: then they go by the decision, and are filled anew.
-    Until they have heard of it they must not serve anybody, so start them with an empty directory, or where they reach
-    the others. The command shows what it would go on from and what may be lost, and asks; elsewhere than at a terminal
-    it refuses without --yes. Exit code 0 when all go on, else 1. With --json it prints {"salvaged": [{"mailbox",
-    "broker", "epoch", "seq", "complete", "missing", "loss", "error": empty when it goes on}]}.
+    Use this only if the missing brokers will not come back with their data. If they can, start them instead, and
+    nothing is lost. This command gives up everything that only the missing brokers have, even if they return later:
+    they then follow the decision, and are filled anew. A missing broker must not serve anybody before it knows of the
+    decision. So start it with an empty directory, or where it reaches the others.
+
+    The command first shows which copy each mailbox would go on from and what may be lost. Then it asks; if there is no
+    terminal, it refuses without --yes. The exit code is 0 if all mailboxes go on, else 1. With --json it prints
+    {"salvaged": [{"mailbox", "broker", "epoch", "seq", "complete", "missing", "loss", "error": empty if it goes on}]}.
     """
     if everything == bool(mailboxes):
         raise ConfigError("mailboxes", ",".join(mailboxes or ()), "name mailboxes, or give --all, and not both")

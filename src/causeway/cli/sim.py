@@ -24,23 +24,21 @@ from causeway.types import SECOND, Instant
 
 
 def sim(
-    seed: Annotated[int, typer.Option(help="Everything is drawn from it: the same seed does the same again.")] = 0,
-    brokers: Annotated[int | None, typer.Option(help="Brokers to begin with. Default: drawn.")] = None,
-    clients: Annotated[int | None, typer.Option(help="Applications per workload. Default: drawn.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Virtual seconds with faults. Default: drawn.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all random choices: the same seed gives the same run.")] = 0,
+    brokers: Annotated[int | None, typer.Option(help="Brokers at the start. Default: by the seed.")] = None,
+    clients: Annotated[int | None, typer.Option(help="Applications per workload. Default: by the seed.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Virtual seconds with faults. Default: by the seed.")] = None,
     as_json: AsJson = False,
     trace_digest: Annotated[
-        bool, typer.Option(help="Print the digest of all that happened, last; JSON always has it.")
+        bool, typer.Option(help="Print the digest of all events at the end; --json always has it.")
     ] = False,
     log: Annotated[Path | None, typer.Option(help="Write one line per event to this file.")] = None,
-    lake: Annotated[
-        Path | None, typer.Option(help="Write what brokers and applications do as a trace lake; an empty folder.")
-    ] = None,
+    lake: Annotated[Path | None, typer.Option(help="Write a trace lake to this folder, which must be empty.")] = None,
 ) -> int:
-    """Run brokers and applications in virtual time under faults, then heal and demand convergence.
+    """Run brokers and applications in virtual time under faults; then heal, and check that the cluster converges.
 
-    Exit codes: 0 all guarantees held, 2 a flag is wrong, 3 a checker complained, 4 it did not converge, 5 the product
-    crashed. With --json it prints one object: "ending", "code", "evidence", "digest", counts, and all "options".
+    Exit codes: 0 all guarantees held, 2 a flag is wrong, 3 a checker complained, 4 the cluster did not converge, 5 the
+    code crashed. With --json it prints one object: "ending", "code", "evidence", "digest", counts, and all "options".
     """
     for field, value, least in (("brokers", brokers, 1), ("clients", clients, 1), ("seconds", seconds, 0)):
         if value is not None and value < least:

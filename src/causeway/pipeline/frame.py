@@ -85,19 +85,19 @@ class Job(NamedTuple):
 
 _RATES_OPTIONS: Final = {
     "interval": "seconds of a window, which is one sample of a rate (1)",
-    "period": "seconds of the periods among which the peak is looked for (900)",
-    "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all of them count",
-    "domain": "look at this domain alone (all)",
+    "period": "seconds of a period; the job looks for the peak among periods (900)",
+    "peak": "part of the periods, 0..1, that lies below the peak (0.75); 0: all periods count",
+    "domain": "use this domain alone (all)",
     "capacity": "messages/s that every broker sustains, for model.json (10000)",
     "brokers": "JSON file, broker -> messages/s, instead of `capacity`",
 }
 _RISK_OPTIONS: Final = {
     "rates": "folder that the job rates has written",
-    "url": "running cluster to ask who holds what; or",
-    "placement": "JSON file with brokers and present, as for `causeway plan placement`",
+    "url": "running cluster to ask for brokers and present owners",
+    "placement": "JSON file with brokers and present owners, as for `causeway plan placement`, instead of `url`",
     "threshold": "largest risk of a broker (the cluster's own, or 0.05)",
-    "adopt": "yes: propose policies that are feasible and no riskier than what is in force (no)",
-    "force": "domains, with commas between them, whose policy is proposed all the same (none)",
+    "adopt": "yes: propose policies that are feasible and no riskier than the policy in force (no)",
+    "force": "domains, with commas between them, whose policy is proposed even if it would be refused (none)",
 }
 
 JOBS: Final[dict[str, Job]] = {
@@ -111,15 +111,15 @@ JOBS: Final[dict[str, Job]] = {
         "causeway.pipeline.generate.job",
         "a lake of any size, from a seed, with bursts, a daily course and planted faults",
         options={
-            "events": "how many lifecycle events, about (100000); 0: none",
-            "applications": "how many (40)",
-            "faults": "how many of each kind are planted (0)",
-            "topics": "how many have telemetry (200); 0: none",
-            "items": "that these topics belong to (20)",
-            "seconds": "of telemetry, from midnight on (3600)",
+            "events": "number of lifecycle events, about (100000); 0: none",
+            "applications": "number of applications (40)",
+            "faults": "number of planted faults of each kind (0)",
+            "topics": "number of topics with telemetry (200); 0: none",
+            "items": "number of items that the topics belong to (20)",
+            "seconds": "seconds of telemetry, from midnight on (3600)",
             "rate": "messages/s of a topic, on average and outside of bursts (0.15)",
-            "crowds": "groups of items that burst together (8)",
-            "brokers": "that own the items (5)",
+            "crowds": "number of groups of items that burst together (8)",
+            "brokers": "number of brokers that own the items (5)",
             "latency": "no: telemetry without sketches of latency (yes)",
         },
     ),
@@ -137,11 +137,11 @@ JOBS: Final[dict[str, Job]] = {
     ),
     "run": Job(
         "causeway.pipeline.loop",
-        "rates, then risk, then what may be adopted is adopted: one turn of the loop, with a history of decisions",
+        "rates, then risk, then adoption of policies that qualify: one turn of the loop, with a history of decisions",
         options={
             **_RATES_OPTIONS,
             **{name: meaning for name, meaning in _RISK_OPTIONS.items() if name in {"url", "threshold", "force"}},
-            "adopt": "no: look, and propose nothing (yes)",
+            "adopt": "no: compute, and propose nothing (yes)",
         },
     ),
     "latency": Job(
@@ -150,22 +150,22 @@ JOBS: Final[dict[str, Job]] = {
         reads="latency",
         streams=True,
     ),
-    "compact": Job("causeway.pipeline.compact", "the same lake in few files, to be kept for long"),
+    "compact": Job("causeway.pipeline.compact", "a copy of the lake in few files, to keep for long"),
     "domains": Job(
         "causeway.pipeline.domains",
-        "who talks to whom, and a split into domains",
+        "which applications talk to each other, and a split into domains",
         reads="events",
         options={
             "traffic": "`all` messages, or those sent in `causal` order alone (all)",
-            "domain-size-max": "seats of a domain at most (64)",
+            "domain-size-max": "largest number of seats in a domain (64)",
         },
     ),
     "sweep": Job(
         "causeway.pipeline.sweep",
         "a grid of simulator runs, one row per run, resumable",
         options={
-            "seeds": "runs of each combination, from --seed on (10)",
-            "base": "`swarm`: the rest is drawn from the seed; `calm`: no faults but those named (swarm)",
+            "seeds": "number of runs of each combination, with seeds from --seed on (10)",
+            "base": "`swarm`: draw other options from the seed; `calm`: no faults but those you name (swarm)",
             "OPTION": "values of an option of the simulator with commas between them; durations in seconds",
         },
     ),
