@@ -28,28 +28,34 @@ class Column(NamedTuple):
 
 
 _WRITER: Final = (
-    Column("version", "int32", "of this schema"),
+    Column("version", "int32", "version of this schema"),
     Column("writer", "string", "name of the broker or application that wrote the row"),
     Column("role", "string", "`broker` or `application`"),
-    Column("life", "int64", "incarnation of the writer: each of its lives has a higher one"),
+    Column("life", "int64", "incarnation of the writer, higher in each of its lives"),
 )
 
 EVENTS: Final = (
     *_WRITER,
     Column("sequence", "int64", "counts the writer's events in this life from 1 on, without gaps: its local order"),
-    Column("at", "int64", "nanoseconds since 1970 by the writer's clock; nothing about order follows from it"),
+    Column("at", "int64", "nanoseconds since 1970 by the writer's clock; it proves nothing about order"),
     Column("step", "int32", "what happened (`causeway.trace.Step`)"),
-    Column("source", "string", "application that sent it; with the next four, who the messages are: their ids"),
+    Column(
+        "source",
+        "string",
+        "application that sent the batch; this, `incarnation`, `dest`, `stream` and the ids name its messages",
+    ),
     Column("incarnation", "int64", "life of that application"),
-    Column("dest", "string", "where it was sent: mailbox, item of the topic, or `causeway/seats` in causal order"),
+    Column(
+        "dest", "string", "destination of the batch: mailbox, item of the topic, or `causeway/seats` in causal order"
+    ),
     Column("stream", "int32", "`types.ServiceClass` under which its ids count"),
-    Column("first", "int64", "first id of the batch, or of the part of it that this is about"),
+    Column("first", "int64", "first id of the batch, or of the part that the row is about"),
     Column("last", "int64", "last id"),
-    Column("service", "int32", "`types.ServiceClass` that its sender chose: what was promised"),
+    Column("service", "int32", "`types.ServiceClass` that its sender chose, which says what is promised"),
     Column("reliable", "bool", "whether its sender waits for an acknowledgement"),
     Column("causal", "bool", "whether it was sent in causal order"),
-    Column("topic", "string", "that it was published on; empty when it was sent to a mailbox"),
-    Column("mailbox", "string", "where this happened: the mailbox, item or subscription; empty where it is none"),
+    Column("topic", "string", "topic that it was published on; empty if it was sent to a mailbox"),
+    Column("mailbox", "string", "where the step happened: mailbox, item or subscription; empty if at none of these"),
     Column(
         "seat", "string", "in causal order, the seat that it is at or on its way to, or that handed it to the mailbox"
     ),
@@ -58,12 +64,14 @@ EVENTS: Final = (
         "string",
         "the other side: owner of what was copied, members of what was stored, next broker, reader",
     ),
-    Column("epoch", "int64", "of the replica group, for what is stored or copied; 0 otherwise"),
-    Column("copies", "int32", "for what is stored: members of the epoch that confirmed it; 0 otherwise"),
-    Column("bytes", "int64", "of the bodies; 0 where they are not known"),
+    Column("epoch", "int64", "for what is stored or copied: epoch of the replica group; 0 otherwise"),
+    Column("copies", "int32", "for what is stored: number of members of the epoch that confirmed it; 0 otherwise"),
+    Column("bytes", "int64", "length of the bodies; 0 if it is not known"),
     Column("note", "string", "more about it, for people"),
     Column(
-        "transaction", "string", "in which it was sent or settled (`causeway.trace.transaction_name`); empty for none"
+        "transaction",
+        "string",
+        "transaction in which it was sent or settled (`causeway.trace.transaction_name`); empty for none",
     ),
 )
 """Steps in the lives of batches, and what agents found out."""
@@ -72,24 +80,24 @@ TELEMETRY: Final = (
     *_WRITER,
     Column("second", "int64", "seconds since 1970 by the writer's clock"),
     Column("name", "string", "topic (then `item` is not empty); or mailbox, subscriptions included"),
-    Column("item", "string", "that the topic belongs to; empty for a mailbox"),
+    Column("item", "string", "item that the topic belongs to; empty for a mailbox"),
     Column("service", "int32", "`types.ServiceClass`"),
-    Column("messages_in", "int64", "taken in this second"),
-    Column("bytes_in", "int64", "their bodies"),
-    Column("messages_out", "int64", "handed to readers and subscriptions"),
-    Column("bytes_out", "int64", "their bodies"),
-    Column("depth", "int64", "messages that waited at the end of the second, of those that the writer saw arrive"),
+    Column("messages_in", "int64", "messages taken in this second"),
+    Column("bytes_in", "int64", "bytes of their bodies"),
+    Column("messages_out", "int64", "messages handed to readers and subscriptions"),
+    Column("bytes_out", "int64", "bytes of their bodies"),
+    Column("depth", "int64", "messages waiting at the end of the second, among those that the writer saw arrive"),
 )
 """One row per name, class and second in which anything happened, by the broker that owns it."""
 
 LATENCY: Final = (
     *_WRITER,
     Column("second", "int64", "seconds since 1970 by the writer's clock"),
-    Column("name", "string", "topic; or mailbox, where nothing is published"),
+    Column("name", "string", "topic; or mailbox, if the messages were not published"),
     Column("service", "int32", "`types.ServiceClass`"),
-    Column("hop", "string", "what they took long for: see docs/lake.md"),
-    Column("buckets", "list<int32>", "numbers of buckets (`lake.sketch`), ascending"),
-    Column("counts", "list<int64>", "messages in each of them"),
+    Column("hop", "string", "the two steps between which time was measured: see docs/lake.md"),
+    Column("buckets", "list<int32>", "numbers of the buckets (`lake.sketch`), ascending"),
+    Column("counts", "list<int64>", "messages in each bucket"),
 )
 """Sketches of how long messages took, one row per name, class, hop and second; sums of counts are sketches again."""
 
