@@ -169,7 +169,7 @@ async def test_other_messages_pass_beside_it_and_others_hear_it_too(town: Town) 
     await alice.publish("mixed/a", b"causal", order="causal", timeout=PATIENCE)
     await alice.publish("mixed/a", b"plain", timeout=PATIENCE)
     assert (await board.get(PATIENCE)).body == b"causal"
-    past = carol.subscription("mixed/#", start="earliest", auto_ack=True)
+    past = await town.reader(carol.subscription("mixed/#", start="earliest", auto_ack=True))
     for without_order in (plain, past):
         heard = [await without_order.get(PATIENCE) for _ in range(2)]
         assert [(message.body, message.order) for message in heard] == [(b"causal", None), (b"plain", None)]

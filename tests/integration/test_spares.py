@@ -101,7 +101,8 @@ async def test_spare_takes_the_seat_of_a_killed_broker_and_nothing_acknowledged_
         assert f"{victim} (held by {SPARE})" in " ".join(town.run("status").split())
         await sending
         everything = [str(number) for number in range(MESSAGES)]
-        assert await texts(reader.consumer(MAILBOX)) == everything
+        async with reader.consumer(MAILBOX) as orders:
+            assert await texts(orders) == everything
         assert await texts(subscription) == everything
         await seen(
             url,

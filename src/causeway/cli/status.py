@@ -119,7 +119,7 @@ def _broker_table(view: ClusterView) -> Table:
     table.caption, table.caption_justify = caption, "left"
     for column in ("broker", "address", "state", "key"):
         table.add_column(column, no_wrap=True)
-    for column in ("pid", "clients", "peers", "owns", "copies", "deposits"):
+    for column in ("pid", "clients", "peers", "owns", "copies", "taken"):
         table.add_column(column, justify="right", no_wrap=True)
     colours = {"active": "green", "joining": "yellow", "down": "red"}
     for line in view.brokers:
@@ -136,7 +136,7 @@ def _mailbox_table(view: ClusterView) -> Table:
     table.add_column("owner", no_wrap=True)
     table.add_column("epoch", justify="right")
     table.add_column("copies on")
-    for column in ("stored", "volatile", "consumers", "unsettled"):
+    for column in ("stored", "memory", "readers", "in hand"):
         table.add_column(column, justify="right")
     for line in view.mailboxes:
         owner = f"[green]{line.owner}[/]" if line.serving else f"[red]{line.owner}: {line.blocked or 'not served'}[/]"

@@ -57,7 +57,7 @@ class RecoveryPlan(msgspec.Struct, frozen=True):
     """Brokers, from the paper's 24 on."""
 
 
-QUICK: Final = RecoveryPlan(seeds=3, seeds_counted=3, seeds_monitored=2, silent=(1, 5), beyond=(24, 48))
+QUICK: Final = RecoveryPlan(seeds=3, seeds_counted=5, seeds_monitored=2, silent=(1, 5), beyond=(24, 48))
 FULL: Final = RecoveryPlan(seeds=5, seeds_counted=5, seeds_monitored=3, beyond=(24, 48, 100, 200))
 
 Case = RecoveryCase | TimelineCase
