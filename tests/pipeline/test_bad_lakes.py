@@ -63,7 +63,7 @@ def rough_lake(lake: Path) -> None:
         write_segment(lake, "latency", [latency("t", s, "stored", {700: 5}) for s in seconds], **old, drop=["version"])
         mail: dict[str, Any] = {"writer": "b", "role": "application", "mailbox": "b", "stream": 1, "service": 1}
         taken = event(Step.RECEIVED, "a", "b", 1 + day, **mail, at=seconds[0] * 1_000_000_000, sequence=day + 1)
-        write_segment(lake, "events", [taken], **old, drop=["note"])
+        write_segment(lake, "events", [taken], **old, drop=["note"])  # nothing sealed yet in that version
         if day == 1:
             continue
         ahead = 365 * DAY if day == 2 else 0
@@ -86,5 +86,5 @@ def test_every_job_says_what_is_right_about_a_rough_lake(spark: SparkSession, tm
     assert hops["hops"]["stored"]["messages"] == 3 * 20 * 5 + 2 * 20
     assert hops["not_positive"] == 2 * 20
     assert (found["domains"].summary["pairs"], found["domains"].summary["seconds_recorded"]) == (1, 2 * DAY + 1)
-    assert found["audit"].summary["verdict"] == "clean"
+    assert found["audit"].summary["verdict"] == "clean as far as records go"
     assert found["audit"].summary["guarantees"]["once"] == {"held": 3}
