@@ -70,9 +70,7 @@ def plan(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(
-            "--url", help="causeway://host:port: take the present split, or measured rates, from this cluster."
-        ),
+        typer.Option("--url", help="causeway://host:port: take the present split or measured rates from this cluster."),
     ] = None,
     domain_size_max: Annotated[int, typer.Option(help="Largest number of seats in a domain.")] = SEATS_PER_DOMAIN_MAX,
     cell_cost: Annotated[float, typer.Option(help="Cost of each cell of a clock, per message and hop.")] = CELL_COST,
