@@ -157,8 +157,9 @@ def merge(lines: Iterable[BrokerLine], reports: Iterable[Mapping[str, Any]]) -> 
             known = mailboxes.get(line.name)
             if known is None or (line.epoch, line.serving) > (known.epoch, known.serving):
                 mailboxes[line.name] = line
-    for name, shard in _unserved(reports).items():
-        mailboxes[name] = _mailbox_line({"name": name}, shard)
+    for name, group in latest.items():
+        if is_shard(name) and not group.get("serving"):  # then nobody can tell which mailboxes it has
+            mailboxes[name] = _mailbox_line({"name": name}, group)
     return ClusterView(
         brokers=sorted(lines, key=lambda line: (line.id == "", line.id, line.name)),
         mailboxes=[mailboxes[name] for name in sorted(mailboxes)],
@@ -202,22 +203,6 @@ def _mailbox_lines(report: Mapping[str, Any]) -> Iterator[MailboxLine]:
         if not is_shard(name):
             own = own or [{"name": name}]
         yield from (_mailbox_line(box, group) for box in own if not str(box.get("name")).startswith(_HIDDEN))
-
-
-def _unserved(reports: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Shards that nobody serves: then nobody can tell which mailboxes they have."""
-    latest: dict[str, Mapping[str, Any]] = {}
-    for report in reports:
-        for shard in (group for group in _groups(report) if is_shard(str(group.get("name")))):
-            known = latest.get(str(shard.get("name")))
-            if known is None or _word(shard) > _word(known):
-                latest[str(shard.get("name"))] = shard
-    return {name: shard for name, shard in latest.items() if not shard.get("serving")}
-
-
-def _word(group: Mapping[str, Any]) -> tuple[int, bool]:
-    """Of two words about a group, the greater one counts."""
-    return int(group.get("epoch", 0)), bool(group.get("serving"))
 
 
 def _mailbox_line(depth: Mapping[str, Any], group: Mapping[str, Any]) -> MailboxLine:

@@ -9,6 +9,7 @@ import pytest
 
 from causeway.cli import status as status_module
 from causeway.cli.view import BrokerLine, ClusterView, broker_line, busiest, merge, owned_by
+from causeway.types import shard_name
 
 
 def _report(
@@ -144,6 +145,17 @@ def test_busiest_is_who_took_and_stored_most() -> None:
     copy = _report("b", deposits=5, groups=[_group("c", 1, serving=False) | {"seq": 9}])
     assert busiest({"a": _report("a", deposits=8), "b": copy, "c": owner}) == "c"
     assert busiest({"a": _report("a", deposits=8), "b": copy}) == "a"
+
+
+def test_shard_is_listed_by_its_mailboxes_and_by_its_own_name_while_nobody_serves_it() -> None:
+    name = shard_name(3, 16)
+    copy = _report("b", groups=[_group("a", 4, serving=False) | {"name": name}]) | {"mailboxes": []}
+    owner = _report("a", groups=[_group("a", 4, serving=True) | {"name": name}])
+    owner["mailboxes"][0]["group"] = name
+    [line] = merge([], [copy, owner]).mailboxes
+    assert (line.name, line.owner, line.serving, line.stored) == ("billing", "a", True, 7)
+    [unserved] = merge([], [copy]).mailboxes
+    assert (unserved.name, unserved.serving) == (name, False)
 
 
 def test_directory_is_not_listed_as_a_mailbox() -> None:
