@@ -27,6 +27,8 @@ class Copy:
     """When its delay is over; 0 = it has none."""
     fades: Instant = 0
     """Between seats: when there is nothing left to deliver of it, only its place; 0 = never."""
+    at: Instant = 0
+    """When it was first sent on its way."""
 
     @property
     def last(self) -> int:

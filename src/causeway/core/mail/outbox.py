@@ -33,7 +33,7 @@ from causeway.limits import (
     STREAMS_PER_CLIENT_MAX,
 )
 from causeway.trace import Step
-from causeway.types import Flag, Instant, ServiceClass
+from causeway.types import Duration, Flag, Instant, ServiceClass
 
 SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_FULL, Code.UNAVAILABLE})
 """Refusals the source broker waits out itself; others are the application's to hear."""
@@ -41,6 +41,12 @@ SOON = frozenset({Code.NOT_OWNER, Code.NOT_READY, Code.OVERLOADED, Code.MAILBOX_
 RELIABLE = int(Flag.RELIABLE)
 END_TO_END_FACTOR = 5
 """So much longer than others a batch in causal order waits for an answer; a broker that dies is noticed at once."""
+
+ANSWER_TIMES = 4
+"""A batch is sent again when it has waited for so many times as long as answers take now: owners that are merely busy
+must not be given everything twice."""
+WAIT_FACTOR = 8
+"""However slow answers are, no batch waits longer than so many times the setting `retry`."""
 
 BURIED = 0
 FORWARDED = -1
@@ -71,6 +77,8 @@ class Outbox:
         self.lapsed: list[Deposit] = []
         """Forwarded batches that outlived their time on the way; for the items to clear."""
         self.taken = self.messages = 0
+        self._answer_time: Duration = 0
+        """How long answers take, smoothed."""
 
     # From clients ----------------------------------------------------------------------------------------------
     def take(self, turn: Turn, conn: int, head: Deposit, body: bytes) -> None:
@@ -127,6 +135,7 @@ class Outbox:
         copy = Copy(head, body, turn.now + head.ttl if head.ttl else 0, turn.now + head.delay if head.delay else 0)
         if head.causal is not None and head.causal.ttl:
             copy.fades = turn.now + head.causal.ttl
+        copy.at = turn.now
         cost = len(body) + ITEM_OVERHEAD_BYTES
         held = self.bytes[conn] = self.bytes.get(conn, 0) + cost
         if conn == BURIED:
@@ -134,7 +143,7 @@ class Outbox:
         if held > OUTBOX_BYTES_PER_CLIENT_MAX and conn > 0 and conn not in self._paused:
             self._paused[conn] = None
             turn.effects.pauses.append(Pause(conn, True))
-        self._deadlines.set_if_unset(key, turn.now + stream.patience)
+        self._deadlines.set_if_unset(key, turn.now + self._patience(stream))
         if late:
             # A seat that was taken over got its bodies in any order: the window may be full of what waits for this one.
             stream.sent = dict(sorted([*stream.sent.items(), (head.first, copy)]))
@@ -215,7 +224,7 @@ class Outbox:
             self._give_up(turn, key, stream, head)
             return
         if code in SOON or stream.conn <= 0:
-            stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * 8)
+            stream.wait = min(max(stream.wait * 2, self._config.retry // 4), self._config.retry * WAIT_FACTOR)
             self._deadlines.set(key, turn.now + stream.wait)
             return
         held = [*stream.sent.values(), *stream.queue.values()]
@@ -275,7 +284,7 @@ class Outbox:
                 self._resend(turn, key, stream)
 
     def _resend(self, turn: Turn, key: StreamId, stream: Stream) -> None:
-        stream.wait = min(max(stream.wait * 2, stream.patience), self._config.retry * 8)
+        stream.wait = min(max(stream.wait * 2, self._patience(stream)), self._config.retry * WAIT_FACTOR)
         self._deadlines.set(key, turn.now + stream.wait)
         stream.resent = turn.now
         for copy in [copy for copy in stream.sent.values() if 0 < copy.dies <= turn.now]:
@@ -336,6 +345,7 @@ class Outbox:
                 self._end(turn, stream, copy)
                 continue
             stream.sent[copy.head.first] = copy
+            copy.at = turn.now
             self._post(turn, copy)
 
     # Inside ----------------------------------------------------------------------------------------------------
@@ -352,12 +362,17 @@ class Outbox:
             self._release(turn, stream.conn, copy)
             first = copy.last + 1
             progress = True
+            self._answer_time += (turn.now - copy.at - self._answer_time) >> 3
         self._refill(turn, stream)
         if not stream.sent:
             self._deadlines.cancel(key)
         elif progress:
             stream.wait = 0
-            self._deadlines.set(key, turn.now + stream.patience)
+            self._deadlines.set(key, turn.now + self._patience(stream))
+
+    def _patience(self, stream: Stream) -> Duration:
+        """How long to wait for an answer before sending again, at first."""
+        return max(stream.patience, min(ANSWER_TIMES * self._answer_time, self._config.retry * WAIT_FACTOR))
 
     def _release(self, turn: Turn, conn: int, copy: Copy) -> None:
         cost = len(copy.body) + ITEM_OVERHEAD_BYTES

@@ -95,6 +95,34 @@ def test_unanswered_batches_are_sent_again_in_order_until_acknowledged() -> None
     assert outbox.next_deadline() is None
 
 
+def test_owners_that_are_merely_busy_are_not_sent_everything_twice() -> None:
+    outbox, courier = make()
+    for first in range(1, 21):  # answers take four fifths of what is waited for without knowing better
+        now = first * CONFIG.retry
+        outbox.take(Turn(now), 2, deposit(first, first - 1), ONE)
+        outbox.on_accepted(Turn(now + CONFIG.retry * 4 // 5), accepted(first, first))
+    courier.posted.clear()
+    now = 30 * CONFIG.retry
+    outbox.take(Turn(now), 2, deposit(21, 20), ONE)
+    outbox.on_deadline(Turn(now + 2 * CONFIG.retry))
+    assert courier.ids() == [21]
+    outbox.on_deadline(Turn(now + 4 * CONFIG.retry))
+    assert courier.ids() == [21, 21]
+
+
+def test_however_slow_answers_were_a_batch_is_sent_again_before_long() -> None:
+    outbox, courier = make()
+    for first in range(1, 21):
+        now = first * 1000 * CONFIG.retry
+        outbox.take(Turn(now), 2, deposit(first, first - 1), ONE)
+        outbox.on_accepted(Turn(now + 900 * CONFIG.retry), accepted(first, first))
+    courier.posted.clear()
+    now = 30_000 * CONFIG.retry
+    outbox.take(Turn(now), 2, deposit(21, 20), ONE)
+    outbox.on_deadline(Turn(now + 8 * CONFIG.retry))
+    assert courier.ids() == [21, 21]
+
+
 def follows(courier: Courier) -> list[int]:
     found = [head.follows for head in courier.posted if isinstance(head, Deposit)]
     courier.posted.clear()
