@@ -1,13 +1,15 @@
 """One application as a process: does its job with the client library like any other, and keeps a diary.
 
-Owns: the roles at work. SIGUSR1 lets it send nothing more and await what it sent; SIGTERM lets it close. Must not know:
-which faults there are. What it is told, it writes down; what that means is judged elsewhere.
+Owns: the roles at work. SIGUSR2 lets it begin to send, SIGUSR1 lets it send nothing more and await what it sent;
+SIGTERM lets it close. Must not know: which faults there are. What it is told, it writes down;
+what that means is judged elsewhere.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -36,6 +38,10 @@ class Application:
         self.quiet = asyncio.Event()
         """Set when nothing more is to be sent."""
         self.bus: Bus
+        self.go = asyncio.Event()
+        """Set when sending may begin."""
+        if not life.waits:
+            self.go.set()
         self._numbers: dict[tuple[str, ServiceClass], int] = {}
 
     async def live(self, ended: asyncio.Event) -> None:
@@ -52,6 +58,7 @@ class Application:
                     tasks.append(asyncio.create_task(self._again(_READERS[type(role)](self, role, served))))
                     await served.wait()
             self.diary.note(Did.READY)
+            await self.go.wait()
             senders = [_SENDERS[type(role)](self, role) for role in life.job.roles if type(role) in _SENDERS]
             await asyncio.gather(*senders)
             await self.quiet.wait()
@@ -167,7 +174,7 @@ class Application:
                     self.diary.note(Did.PROMISED, role.mailbox)
                 served.set()
                 while True:
-                    self._settle(role.mailbox, await consumer.get_batch(100))
+                    self._settle(role.mailbox, await consumer.get_batch(100), role.fatal_every)
 
         return work
 
@@ -184,10 +191,12 @@ class Application:
 
         return work
 
-    def _settle(self, place: str, messages: list[Message]) -> None:
+    def _settle(self, place: str, messages: list[Message], fatal_every: int = 0) -> None:
         for message in messages:
             letter = letter_of(message.body)
-            self.diary.note(Did.GOT, place, letter)
+            self.diary.note(Did.GOT, place, letter, number=message.deliveries)
+            if fatal_every and letter.number % fatal_every == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
             self.diary.note(Did.SETTLED, place, letter)
             message.ack()
             if self.life.state:
@@ -233,9 +242,11 @@ def said(error: CausewayError) -> str:
 async def _main(life: Life) -> None:
     application, ended = Application(life), asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGUSR2, application.go.set)
     loop.add_signal_handler(signal.SIGUSR1, application.quiet.set)
 
     def end() -> None:
+        application.go.set()
         application.quiet.set()
         ended.set()
 

@@ -9,6 +9,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -34,6 +35,8 @@ ROOT = Path(__file__).parent.parent
 PORT = 7400
 POLL_SECONDS = 0.05
 END_SECONDS_MAX = 15.0
+ESTABLISHED = "01"
+"""Of a connection, as Linux writes it."""
 
 
 class Stuck(Exception):
@@ -68,6 +71,7 @@ class Field:
         """Brokers that ended by themselves."""
         self.explained: dict[str, int] = {}
         """The exit code with which a broker may end, because of what was done to it."""
+        self._looking_after: asyncio.Task[None] | None = None
         self._extras: list[subprocess.Popen[bytes]] = []
         self._said: dict[tuple[str, Did], int] = {}
         folder.mkdir(parents=True)
@@ -120,8 +124,19 @@ class Field:
         await self.cluster.start()
         await self.cluster.wait_active()
         for name in self.applications:
-            self.start_application(name)
+            self.start_application(name, waits=True)
         await self.wait(lambda: all(self.said(name, Did.READY) for name in self.applications), "to be served", 60.0)
+        for name in self.applications:
+            self.signal(name, signal.SIGUSR2)
+        self._looking_after = asyncio.create_task(self._look_after())
+
+    async def _look_after(self) -> None:
+        """Applications that end by themselves begin their next life, where that is part of their job."""
+        while True:
+            for name, one in self.applications.items():
+                if one.job.looked_after and not one.running:
+                    self.start_application(name)
+            await asyncio.sleep(POLL_SECONDS)
 
     def add_broker(self) -> str:
         """One more broker joins; its name."""
@@ -164,6 +179,18 @@ class Field:
                 return line.owner
         raise Stuck(f"nobody knows the mailbox {mailbox}")
 
+    def entry(self, application: str) -> str:
+        """The broker an application is connected to, by what its host knows; readers have more than one."""
+        child = self.applications[application].child
+        assert child is not None
+        for line in Path(f"/proc/{child.pid}/net/tcp").read_text().splitlines()[1:]:
+            _slot, _local, remote, state, *_ = line.split()
+            address, port = remote.split(":")
+            if state == ESTABLISHED and int(port, 16) == PORT:
+                found = socket.inet_ntoa(bytes.fromhex(address)[::-1])
+                return next(name for name in self.brokers if self.hosts.address(name) == found)
+        raise Stuck(f"{application} is connected to nobody")
+
     async def wait_whole(self, seconds_max: float) -> bool:
         """Until `causeway status` would exit with 0; False if that takes too long."""
         deadline = time.monotonic() + seconds_max
@@ -175,7 +202,7 @@ class Field:
         return False
 
     # Applications --------------------------------------------------------------------------------------------------
-    def start_application(self, name: str) -> None:
+    def start_application(self, name: str, *, waits: bool = False) -> None:
         """Its next life."""
         process = self.applications[name]
         process.life += 1
@@ -186,6 +213,7 @@ class Field:
             url=self.cluster.url,
             diary=str(self.folder / f"{name}.{process.life}.diary"),
             state=str(state) if process.job.keeps_state else "",
+            waits=waits,
         )
         told = self.folder / f"{name}.{process.life}.job"
         told.write_bytes(msgspec.json.encode(life))
@@ -225,15 +253,18 @@ class Field:
         """Nobody sends any more; those that do not know in time what became of what they sent."""
         for name in self.applications:
             self.signal(name, signal.SIGUSR1)
+        senders = [name for name, one in self.applications.items() if one.job.sends]
         try:
-            await self.wait(lambda: all(self.said(name, Did.QUIET) for name in self.applications), "", seconds_max)
+            await self.wait(lambda: all(self.said(name, Did.QUIET) for name in senders), "", seconds_max)
         except Stuck:
-            return [name for name in self.applications if not self.said(name, Did.QUIET)]
+            return [name for name in senders if not self.said(name, Did.QUIET)]
         return []
 
     async def end(self) -> None:
         """Applications close, then brokers stop; what does not in time is killed."""
         self.note_crashes()
+        if self._looking_after is not None:
+            self._looking_after.cancel()
         for name in self.applications:
             self.signal(name, signal.SIGCONT)
             self.signal(name, signal.SIGTERM)

@@ -1,7 +1,7 @@
 """Faults as values: what is done to whom. When is said by the steps of a schedule.
 
 Owns: how each fault begins and how it ends. Whom a fault hits is a name of a broker or an application, or words for one
-that is looked up when it begins: `owner of MAILBOX`. A fault never leaves the world that it is in: it cuts roads,
+that is looked up when it begins. A fault never leaves the world that it is in: it cuts roads,
 signals processes and spoils files of the campaign alone.
 """
 
@@ -22,12 +22,17 @@ from typing import Protocol
 import msgspec
 
 from causeway.drivers.aio.exits import Exit
-from faults.field import Field
+from faults.field import Field, Stuck
 from faults.hosts import Road
 from faults.jobs import Job, Life, Sending
 from faults.slow_road import SlowRoad, Weather
 
 OWNER = "owner of "
+"""The broker that acknowledges for a mailbox."""
+ENTRY = "entry of "
+"""The broker that an application sends through."""
+FAR_OWNER = "far owner for "
+"""A broker that owns a mailbox to which an application sends, and through which it does not send."""
 
 
 class Arena(msgspec.Struct):
@@ -39,7 +44,22 @@ class Arena(msgspec.Struct):
 
     async def who(self, words: str) -> str:
         """The one that is meant."""
-        return await self.field.owner(words.removeprefix(OWNER)) if words.startswith(OWNER) else words
+        if words.startswith(OWNER):
+            return await self.field.owner(words.removeprefix(OWNER))
+        if words.startswith(ENTRY):
+            return self.field.entry(words.removeprefix(ENTRY))
+        if words.startswith(FAR_OWNER):
+            return await self._far_owner(words.removeprefix(FAR_OWNER))
+        return words
+
+    async def _far_owner(self, application: str) -> str:
+        entry = self.field.entry(application)
+        for role in self.field.applications[application].job.roles:
+            for dest in role.dests if isinstance(role, Sending) else ():
+                owner = await self.field.owner(dest)
+                if owner != entry:
+                    return owner
+        raise Stuck(f"{application} sends through the owner of all its mailboxes")
 
     async def all_of(self, words: Sequence[str]) -> list[str]:
         """All that are meant."""

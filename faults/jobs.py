@@ -31,6 +31,8 @@ class Reading(msgspec.Struct, frozen=True, tag=True):
     topics: str = ""
     """A pattern whose letters come into the mailbox too, in causal order."""
     exclusive: bool = False
+    fatal_every: int = 0
+    """Of so many letters one kills its reader, whoever that is."""
 
 
 class Subscribing(msgspec.Struct, frozen=True, tag=True):
@@ -66,6 +68,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     roles: tuple[Role, ...]
     keeps_state: bool = False
+    looked_after: bool = False
+    """Whether it is started again whenever it ends."""
+
+    @property
+    def sends(self) -> bool:
+        """Whether anybody waits for what became of its sends."""
+        return any(isinstance(role, Sending | Committing) for role in self.roles)
 
 
 class Life(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,3 +86,5 @@ class Life(msgspec.Struct, frozen=True, kw_only=True):
     diary: str
     state: str = ""
     """The directory of its state, if it keeps it."""
+    waits: bool = False
+    """Whether it sends nothing before it is told to."""

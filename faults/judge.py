@@ -106,19 +106,27 @@ class Judge:
         if letter.causal:
             self._tell_one(self.causality, line, line.place, letter)
             return
-        for meant in self._copies(line, letter):
+        for place, meant in self._copies(line, letter):
             if line.did is Did.RETURNED:
-                self.order.share(line.place)  # what is given back comes behind others
+                self.order.share(place)  # what is given back comes behind others
             for checker in self._plain:
-                self._tell_one(checker, line, line.place, meant)
+                self._tell_one(checker, line, place, meant)
 
-    def _copies(self, line: Line, letter: Letter) -> list[Letter]:
-        """The letter, or what it is to each subscription."""
+    def _copies(self, line: Line, letter: Letter) -> list[tuple[str, Letter]]:
+        """The letter, or what it is to each subscription: a letter to a place that it has for the topic."""
         if not letter.topic:
-            return [letter]
+            return [(line.place, letter)]
         if line.place in self._wishes:
-            return [letter._replace(dest=line.place)]
-        return [letter._replace(dest=name) for name, pattern in self._wishes.items() if wants(pattern, letter.topic)]
+            names = [line.place]
+        else:
+            names = [name for name, pattern in self._wishes.items() if wants(pattern, letter.topic)]
+        copies = []
+        for name in names:
+            place = f"{name} of {letter.topic}"
+            if name in self._shared:
+                self._share(place)
+            copies.append((place, letter._replace(dest=place)))
+        return copies
 
     def _tell_one(self, checker: Checker, line: Line, place: str, letter: Letter) -> None:
         reader = (line.who, line.life)

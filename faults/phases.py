@@ -11,10 +11,38 @@ import random
 import msgspec
 
 from faults.field import Setting
-from faults.harm import OWNER, Clock, Cut, Fault, Fill, Join, Kill, Leave, LoseDisk, Overload, Pause, Rot, Signal, Spoil
+from faults.harm import (
+    ENTRY,
+    FAR_OWNER,
+    OWNER,
+    Clock,
+    Cut,
+    Fault,
+    Fill,
+    Join,
+    Kill,
+    Leave,
+    LoseDisk,
+    Overload,
+    Pause,
+    Rot,
+    Signal,
+    Spoil,
+)
 from faults.jobs import Job
 from faults.slow_road import Weather
-from faults.workloads import BOXES, causal, forwarding, kept, recoverable, together, topics, transactional
+from faults.workloads import (
+    BOXES,
+    causal,
+    forwarding,
+    impatient,
+    kept,
+    poison,
+    recoverable,
+    together,
+    topics,
+    transactional,
+)
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -38,6 +66,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     setting: Setting = Setting()
     serves_within: float = 5.0
     """Seconds after the heal until every lane gets something done."""
+    calm: float = 8.0
+    """Seconds of traffic after the heal."""
     gap_max: float = 0.0
     """Seconds that a lane may get nothing done while faults last; 0: for as long as they do."""
 
@@ -88,6 +118,12 @@ def _links(rng: random.Random) -> list[Phase]:
         ),
         Phase(name="bridge", steps=(Step(Cut((a, b), (d, e)), 1.0, 10.0),), jobs=jobs),
         Phase(name="one-link", steps=(Step(Cut((a,), (b,)), 1.0, 15.0),), jobs=jobs, gap_max=ONE_CUT_SECONDS),
+        Phase(
+            name="entry-from-owner",
+            steps=(Step(Cut((f"{ENTRY}sender-1",), (f"{FAR_OWNER}sender-1",)), 1.0, 20.0),),
+            jobs=jobs,
+            gap_max=ONE_CUT_SECONDS,
+        ),
         Phase(name="one-direction", steps=(Step(Cut((a,), one_way=True), 1.0, 8.0),), jobs=jobs),
         Phase(name="other-direction", steps=(Step(Cut((b, c, d, e), (a,), one_way=True), 1.0, 8.0),), jobs=jobs),
         Phase(name="reader-from-owner", steps=short_cuts, jobs=lone, setting=Setting(brokers=3)),
@@ -112,7 +148,14 @@ def _processes(rng: random.Random) -> list[Phase]:
         Phase(name="pause-owner", steps=_every(Pause((f"{OWNER}box-1",)), 3, 8.0, 3.0), jobs=jobs),
         Phase(name="pause-majority", steps=(Step(Pause((a, b, c)), 1.0, 4.0),), jobs=jobs),
         Phase(name="freezes-causal", steps=freezes, jobs=causal()),
-        Phase(name="applications-killed", steps=_every(Kill(apps), 6, 4.0, 0.5), jobs=kept()),
+        Phase(name="applications-killed", steps=_every(Kill(apps), 10, 3.0, 0.5), jobs=kept()),
+        Phase(name="poison", steps=(), jobs=poison(), calm=30.0),
+        Phase(name="refusals", steps=(Step(Pause((a, b, c)), 1.0, 12.0),), jobs=impatient()),
+        Phase(
+            name="refusals-halves",
+            steps=(Step(Cut((a, b, "sender-1"), (c, d, e, "sender-2")), 1.0, 12.0),),
+            jobs=impatient(),
+        ),
         Phase(name="hangups", steps=(Step(Signal((a, b), "SIGHUP"), 1.0, 3.0),), jobs=jobs, gap_max=ONE_CUT_SECONDS),
     ]
 

@@ -48,13 +48,19 @@ def draw(outcome: Outcome, folder: Path) -> Path | None:
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         canvas = Canvas(figsize=(9.0, 4.2), dpi=DOTS_PER_INCH, layout="constrained")
         upper, lower = canvas.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        at = [moment for moment, _count, _wait in outcome.rate]
-        upper.step(at, [count for _at, count, _wait in outcome.rate], where="post", color="0.1", linewidth=1.2)
-        upper.set_ylabel("acknowledged per second")
+        at = [one[0] for one in outcome.rate]
+        read = [one[3] for one in outcome.rate]
+        upper.step(at, read, where="post", color="0.5", linewidth=1.0, linestyle="--", label="read")
+        told = [one[1] for one in outcome.rate]
+        upper.step(at, told, where="post", color="0.0", linewidth=1.3, label="acknowledged")
+        upper.legend(loc="upper right", frameon=False, fontsize=8)
+        upper.set_ylabel("letters per second")
         upper.set_ylim(bottom=0)
-        waits = [(moment, 1000 * wait) for moment, count, wait in outcome.rate if count]
+        waits = [(moment, 1000 * wait) for moment, count, wait, _read in outcome.rate if count]
         lower.plot([one for one, _wait in waits], [wait for _one, wait in waits], "o-", color="0.1", ms=2.5, lw=0.8)
         lower.set_yscale("log")
+        lower.yaxis.set_major_formatter("{x:,g}")
+        lower.yaxis.set_minor_formatter("")
         lower.set_ylabel("took, ms")
         lower.set_xlabel("seconds since everybody was served")
         verdict = ", ".join(f"{finding.rule} {finding.count}" for finding in outcome.findings) or "held"

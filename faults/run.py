@@ -25,13 +25,13 @@ from faults.phases import Phase, Step
 from faults.service import Service, Span
 from faults.slow_road import SlowRoad
 
-CALM_SECONDS = 8.0
-"""Traffic goes on for so long after the heal."""
 RECOVERY_SECONDS = 5.0
 """After a fault is over, until everything must move."""
 WHOLE_SECONDS_MAX = 60.0
 QUIET_SECONDS_MAX = 75.0
 OWED_SECONDS_MAX = 30.0
+HANDED_MAX = 10
+"""Lives that one letter may end until it is a dead letter; the product says five."""
 WINDOW = SECOND // 2
 """Of a time line."""
 
@@ -53,8 +53,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     findings: list[Finding] = []
     bands: list[tuple[str, float, float]] = []
     """The faults: what, from when to when, in seconds since everybody was served."""
-    rate: list[tuple[float, int, float]] = []
-    """The time line: when, acknowledgements per second, and the middle of how long they took."""
+    rate: list[tuple[float, int, float, int]] = []
+    """The time line: when, acknowledgements per second, the middle of how long they took, deliveries per second."""
 
     @property
     def holds(self) -> bool:
@@ -84,7 +84,7 @@ class Run:
             await self._harm(say)
             heal = time.monotonic_ns()
             say("calm")
-            await asyncio.sleep(max(CALM_SECONDS, self.phase.serves_within + 2.0))
+            await asyncio.sleep(max(self.phase.calm, self.phase.serves_within + 2.0))
             self.field.note_crashes()
             end = time.monotonic_ns()
             await self._finish(say)
@@ -166,6 +166,7 @@ class Run:
                 for s in service.starved(mailboxes_read(phase.jobs), calm)
             ],
         )
+        self._find("Handed out again", service.handed_again(HANDED_MAX))
         self._find("Crashed", self.field.crashes)
         for line in lines:
             outcome.sent += len(line.letters) if line.did in (Did.SENT, Did.BEGUN) else 0
@@ -187,16 +188,23 @@ class Run:
         return calm
 
 
-def _time_line(service: Service, begin: Instant, end: Instant) -> list[tuple[float, int, float]]:
-    windows: dict[int, list[int]] = {number: [] for number in range((end - begin) // WINDOW + 1)}
+def _time_line(service: Service, begin: Instant, end: Instant) -> list[tuple[float, int, float, int]]:
+    """Of whole windows."""
+    count = (end - begin) // WINDOW
+    waits: list[list[int]] = [[] for _ in range(count)]
+    got = [0] * count
     for at, wait in service.waits:
-        if begin <= at < end:
-            windows[(at - begin) // WINDOW].append(wait)
+        if 0 <= (place := (at - begin) // WINDOW) < count:
+            waits[place].append(wait)
+    for line in service.lines:
+        if line.did is Did.GOT and 0 <= (place := (line.at - begin) // WINDOW) < count:
+            got[place] += 1
     return [
         (
-            number * WINDOW / SECOND,
-            round(len(waits) * SECOND / WINDOW),
-            sorted(waits)[len(waits) // 2] / SECOND if waits else 0.0,
+            place * WINDOW / SECOND,
+            round(len(one) * SECOND / WINDOW),
+            sorted(one)[len(one) // 2] / SECOND if one else 0.0,
+            round(got[place] * SECOND / WINDOW),
         )
-        for number, waits in windows.items()
+        for place, one in enumerate(waits)
     ]

@@ -68,6 +68,19 @@ class Service:
             found.append(Span(lane, heal, first))
         return found
 
+    def handed_again(self, times_max: int) -> list[str]:
+        """Letters that were handed to more lives than that, and the highest count of deliveries that came with them."""
+        handed: dict[tuple[str, Letter], list[int]] = {}
+        for line in self.lines:
+            if line.did is Did.GOT:
+                for letter in line.letters:
+                    handed.setdefault((line.place, letter), []).append(line.number)
+        return [
+            f"{letter} was handed out {len(counts)} times from {place}; deliveries said {max(counts)} at most"
+            for (place, letter), counts in handed.items()
+            if len(counts) > times_max
+        ]
+
     def starved(self, readers: Mapping[str, Sequence[str]], calm: Sequence[Span]) -> list[Span]:
         """Times in calm during which a mailbox had acknowledged letters and a reader, who got none of it."""
         return [span for mailbox in readers for span in self._starved(mailbox, calm)]

@@ -65,10 +65,27 @@ def causal() -> tuple[Job, ...]:
     )
 
 
+def poison() -> tuple[Job, ...]:
+    """Some letters kill whoever reads them; somebody looks at the dead letters."""
+    return (
+        Job(name="poisoner", roles=(Sending(("food",), burst=1, every=0.2),)),
+        Job(name="eater", roles=(Reading("food", fatal_every=20),), looked_after=True),
+        Job(name="coroner", roles=(Reading("dead/food"),)),
+    )
+
+
+def impatient(service: str = "transactional") -> tuple[Job, ...]:
+    """Senders that give up after two seconds."""
+    return (
+        *(Job(name=f"sender-{n}", roles=(Sending(BOXES, service=service, timeout=2.0),)) for n in (1, 2)),
+        *(Job(name=f"reader-{n}", roles=(Reading(box),)) for n, box in enumerate(BOXES, 1)),
+    )
+
+
 def kept() -> tuple[Job, ...]:
     """Applications that keep their state, so that they may be killed and nothing comes twice."""
     return (
-        Job(name="keeper-sender", roles=(Sending(("kept-1", "kept-2"), every=0.02),), keeps_state=True),
+        Job(name="keeper-sender", roles=(Sending(("kept-1", "kept-2"), every=0.005),), keeps_state=True),
         Job(name="keeper-reader", roles=(Reading("kept-1"), Reading("kept-2")), keeps_state=True),
     )
 
