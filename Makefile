@@ -18,7 +18,7 @@ CODE   := src tests tools bench examples faults
 # Tests in one process share the cores test by test; those of real processes file by file, as the tests of a file share
 # their brokers. Those that hold a rate or an outage against the clock run alone, so that nothing disturbs it.
 PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/faults tests/tidy
-ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
+ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py faults.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
 # What a release of Python can break; the rest runs on the oldest one alone.
 NEWEST_TESTS   := tests/unit tests/property tests/conformance

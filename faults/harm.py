@@ -22,6 +22,7 @@ from typing import Protocol
 import msgspec
 
 from causeway.drivers.aio.exits import Exit
+from causeway.errors import DeadlineExceeded
 from faults.field import Field, Stuck
 from faults.hosts import Road
 from faults.jobs import Job, Life, Sending
@@ -279,7 +280,11 @@ class Leave(msgspec.Struct, frozen=True, tag=True):
 
     async def begin(self, arena: Arena) -> Remedy:
         """Returns when the others hold everything, or says why they do not."""
-        await arena.field.cluster.leave(await arena.who(self.whom))
+        whom = await arena.who(self.whom)
+        try:
+            await arena.field.cluster.leave(whom)
+        except DeadlineExceeded:  # the others could not take over: it is still part of the cluster
+            await arena.field.restart(whom)
         return _nothing
 
     def __str__(self) -> str:

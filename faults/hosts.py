@@ -31,6 +31,7 @@ NOWHERE: Final = "02:00:00:00:ff:01"
 SLOWLY: Final = "02:00:00:00:ff:02"
 HOSTS_MAX: Final = 64
 COMMAND_SECONDS_MAX: Final = 20.0
+NO_GATEWAY: Final = "00000000"
 _INSIDE: Final = "CAUSEWAY_FAULTS_WORLD"
 
 
@@ -89,9 +90,15 @@ def _check_closed() -> None:
 
 
 def is_closed() -> bool:
-    """Whether this process is on a host of a campaign: no route leads out of its own network."""
-    routes = Path("/proc/net/route").read_text().splitlines()[1:]
-    return bool(os.environ.get(_INSIDE)) and bool(routes) and all(line.split()[2] == "00000000" for line in routes)
+    """Whether this process is on a host of a campaign: in a network other than the machine's, that no route leaves."""
+    try:
+        elsewhere = os.readlink("/proc/1/ns/net") != os.readlink("/proc/self/ns/net")
+    except OSError:
+        return False  # the first process of a campaign's world may be looked at
+    if not elsewhere or not os.environ.get(_INSIDE):
+        return False
+    routes = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
+    return bool(routes) and all(gateway == NO_GATEWAY for _device, _target, gateway, *_ in routes)
 
 
 class Hosts:

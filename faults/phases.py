@@ -1,7 +1,7 @@
 """The phases of a campaign: which brokers, which traffic, which faults when.
 
-Owns: their list. A phase is a value; `run` runs it, `mixed` draws more of them. Whom a fault hits is drawn where it
-does not matter which one it is.
+Owns: those with names. A phase is a value; `run` runs it, `mixed` draws more of them. Whom a fault hits is drawn where
+it does not matter which one it is.
 """
 
 from __future__ import annotations
@@ -80,9 +80,10 @@ ONE_CUT_SECONDS = 3.0
 """Until one cut link between two brokers is a hindrance to nobody."""
 
 
-def all_phases(rng: random.Random) -> dict[str, Phase]:
-    """Every phase of a campaign, by name, in the order in which they run."""
-    phases = [*_links(rng), *_processes(rng), *_combined(rng), *_disks(rng), *_load()]
+def named_phases(seed: int) -> dict[str, Phase]:
+    """Every phase that has a name of its own, in the order in which they run."""
+    groups = (_links, _processes, _combined, _disks)
+    phases = [phase for group in groups for phase in group(random.Random(f"{seed} {group.__name__}"))] + _load()
     return {phase.name: phase for phase in phases}
 
 
@@ -104,7 +105,17 @@ def _links(rng: random.Random) -> list[Phase]:
     owner = f"{OWNER}box"
     short_cuts = tuple(Step(Cut(("reader-1",), (owner,)), 9.0, rng.uniform(2.5, 4.5)) for _ in range(6))
     ring = ((a, b), (c, d, e)), ((b, c), (a, d, e))
+    short = (
+        Step(Cut((a,)), 1.0, 4.0),
+        Step(Kill((f"{OWNER}box-1",)), 8.0, 2.0),
+        Step(Pause((b,)), 6.0, 3.0),
+        Step(Cut((c, d), (e,), one_way=True), 7.0, 4.0),
+        Step(Cut((a, b, "sender-1"), (c, d, e, "sender-2")), 8.0, 5.0),
+        Step(Spoil((d, e), SHORT), 9.0, 5.0),
+        Step(Signal((c,), "SIGHUP"), 2.0, 1.0),
+    )
     return [
+        Phase(name="short", steps=short, jobs=together(jobs, topics(), forwarding())),
         Phase(name="calm", steps=(), jobs=together(jobs, topics(), forwarding()), gap_max=3.0),
         Phase(name="isolate-one", steps=(Step(Cut((a,)), 1.0, 8.0),), jobs=jobs),
         Phase(name="isolate-owner", steps=(Step(Cut((f"{OWNER}box-1",)), 1.0, 8.0),), jobs=together(jobs, topics())),
