@@ -29,6 +29,8 @@ from faults.report import draw, table
 from faults.run import Outcome, Run
 from faults.slow_road import SlowRoad
 
+TABLE_COLUMNS = 110
+"""Where nobody watches; a terminal has its own width."""
 EXIT_SKIPPED = 77
 """As test programs say it: nothing was tried."""
 
@@ -116,7 +118,7 @@ def main(arguments: list[str]) -> int:
     if options.json:
         sys.stdout.buffer.write(msgspec.json.encode({"seed": seed, "phases": outcomes}) + b"\n")
     else:
-        Console().print(table(outcomes))
+        Console(width=None if sys.stdout.isatty() else TABLE_COLUMNS).print(table(outcomes))
     return 0 if all(outcome.holds for outcome in outcomes) else 1
 
 

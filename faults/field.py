@@ -29,7 +29,7 @@ from causeway.local.seating import Seating
 from causeway.types import SECOND
 from faults.diary import Diaries, Did, Line
 from faults.hosts import Hosts
-from faults.jobs import Job, Life
+from faults.jobs import Job, Life, Reading
 
 ROOT = Path(__file__).parent.parent
 PORT = 7400
@@ -178,6 +178,14 @@ class Field:
             if line.name == mailbox:
                 return line.owner
         raise Stuck(f"nobody knows the mailbox {mailbox}")
+
+    async def holders(self) -> dict[str, str]:
+        """Who has which mailbox, in which epoch, of those that applications read."""
+        wanted = {
+            role.mailbox for one in self.applications.values() for role in one.job.roles if isinstance(role, Reading)
+        }
+        view = await self.view()
+        return {line.name: f"{line.owner} in epoch {line.epoch}" for line in view.mailboxes if line.name in wanted}
 
     def entry(self, application: str) -> str:
         """The broker an application is connected to, by what its host knows; readers have more than one."""

@@ -42,9 +42,15 @@ class Arena(msgspec.Struct):
     field: Field
     slow_road: SlowRoad
     rng: random.Random
+    meant: dict[str, str] = {}
+    """Whom words meant when they were last looked up."""
 
     async def who(self, words: str) -> str:
         """The one that is meant."""
+        self.meant[words] = await self._look_up(words)
+        return self.meant[words]
+
+    async def _look_up(self, words: str) -> str:
         if words.startswith(OWNER):
             return await self.field.owner(words.removeprefix(OWNER))
         if words.startswith(ENTRY):
@@ -52,6 +58,14 @@ class Arena(msgspec.Struct):
         if words.startswith(FAR_OWNER):
             return await self._far_owner(words.removeprefix(FAR_OWNER))
         return words
+
+    def named(self, fault: Fault) -> str:
+        """The fault in words, with the names of those it has hit."""
+        said = str(fault)
+        for words, name in self.meant.items():
+            if words != name:
+                said = said.replace(words, f"{name} ({words})")
+        return said
 
     async def _far_owner(self, application: str) -> str:
         entry = self.field.entry(application)

@@ -68,12 +68,23 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after the heal until every lane gets something done."""
     calm: float = 8.0
     """Seconds of traffic after the heal."""
+    keeps_owners: bool = False
+    """Whether no mailbox may change hands, because nobody fails."""
     gap_max: float = 0.0
     """Seconds that a lane may get nothing done while faults last; 0: for as long as they do."""
 
 
 SHORT = Weather(delay=0.005, jitter=0.02, loss=0.01, repeats=0.01)
 BAD = Weather(delay=0.05, jitter=0.1, loss=0.05, repeats=0.02)
+TREE = {
+    "b1": ("north", "backbone"),
+    "b2": ("north",),
+    "b3": ("east", "backbone"),
+    "b4": ("east",),
+    "b5": ("south", "backbone"),
+    "b6": ("south",),
+}
+"""Three domains around a fourth, and who is seated where."""
 REPLACED_SECONDS = 30.0
 """Until everything serves again when a disk was replaced."""
 ONE_CUT_SECONDS = 3.0
@@ -149,6 +160,8 @@ def _processes(rng: random.Random) -> list[Phase]:
     a, b, c, d, e = _brokers(rng)
     jobs = together(transactional(), topics())
     freezes = tuple(Step(Pause((rng.choice((a, b, c, d, e)),)), 9.0, rng.uniform(2.0, 4.0)) for _ in range(5))
+    tree = Setting(brokers=len(TREE), seats=TREE)
+    thaws = tuple(Step(Pause((rng.choice(tree.names),)), 16.0, rng.uniform(2.0, 8.0)) for _ in range(8))
     apps = ("keeper-reader", "keeper-sender")
     return [
         Phase(name="kill-one", steps=(Step(Kill((a,)), 1.0, 4.0),), jobs=jobs),
@@ -159,6 +172,7 @@ def _processes(rng: random.Random) -> list[Phase]:
         Phase(name="pause-owner", steps=_every(Pause((f"{OWNER}box-1",)), 3, 8.0, 3.0), jobs=jobs),
         Phase(name="pause-majority", steps=(Step(Pause((a, b, c)), 1.0, 4.0),), jobs=jobs),
         Phase(name="freezes-causal", steps=freezes, jobs=causal()),
+        Phase(name="freezes-tree", steps=thaws, jobs=causal(12), setting=tree),
         Phase(name="applications-killed", steps=_every(Kill(apps), 10, 3.0, 0.5), jobs=kept()),
         Phase(name="poison", steps=(), jobs=poison(), calm=30.0),
         Phase(name="refusals", steps=(Step(Pause((a, b, c)), 1.0, 12.0),), jobs=impatient()),
@@ -195,6 +209,11 @@ def _disks(rng: random.Random) -> list[Phase]:
     jobs = transactional()
     one_by_one = tuple(Step(LoseDisk(name), 12.0, 1.0, whole=True) for name in (a, b, e))
     then_kill = (*one_by_one[:2], Step(Kill((c,)), 12.0, 15.0, whole=True))
+    clocks = (
+        Step(Clock((a,), 3600.0), 1.0, 6.0),
+        Step(Clock((b,), -3600.0), 9.0, 6.0),
+        Step(Clock((c, e), 86_400.0, restarted=False), 9.0, 4.0),
+    )
     memory = Setting(brokers=9, durability="memory")
     return [
         Phase(name="lose-a-disk", steps=(Step(LoseDisk(a), 1.0, 1.0),), jobs=jobs, serves_within=REPLACED_SECONDS),
@@ -203,9 +222,7 @@ def _disks(rng: random.Random) -> list[Phase]:
         Phase(name="full-disk", steps=(Step(Fill(a), 1.0, 6.0),), jobs=jobs),
         Phase(name="rot", steps=(Step(Rot(a), 1.0, 1.0),), jobs=jobs, serves_within=REPLACED_SECONDS),
         Phase(name="cut-files", steps=(Step(Rot(a, cut=True), 1.0, 1.0),), jobs=jobs, serves_within=REPLACED_SECONDS),
-        Phase(
-            name="clocks", steps=(Step(Clock((a,), 3600.0), 1.0, 6.0), Step(Clock((b,), -3600.0), 8.0, 6.0)), jobs=jobs
-        ),
+        Phase(name="clocks", steps=clocks, jobs=jobs),
         Phase(
             name="memory-rounds",
             steps=tuple(Step(Kill((rng.choice(memory.names),)), 2.0, 1.0, whole=True) for _ in range(12)),
@@ -219,6 +236,6 @@ def _load() -> list[Phase]:
     """More work than there is time for."""
     jobs = transactional(BOXES)
     return [
-        Phase(name="overload", steps=(Step(Overload(mailboxes=1_000), 1.0, 30.0),), jobs=jobs, serves_within=10.0),
-        Phase(name="hogs", steps=(Step(Overload(hogs=4), 1.0, 20.0),), jobs=jobs, gap_max=10.0),
+        Phase(name="overload", steps=(Step(Overload(mailboxes=10_000), 1.0, 60.0),), jobs=jobs, keeps_owners=True),
+        Phase(name="hogs", steps=(Step(Overload(hogs=4), 1.0, 60.0),), jobs=jobs, keeps_owners=True),
     ]

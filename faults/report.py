@@ -14,15 +14,20 @@ from rich.table import Table
 from faults.run import Outcome
 
 DOTS_PER_INCH = 120
+NUMBER_COLUMNS = 6
+CAPTION = (
+    "stored: acknowledged; gap: the longest that some lane got nothing done under faults; "
+    "again: until all did after the heal"
+)
 FILLS = ("0.88", "0.8", "0.72")
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
     """One line per phase."""
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    shown.add_column("phase", no_wrap=True)
-    for column in ("sent", "acknowledged", "failed", "delivered", "gap", "again"):
-        shown.add_column(column, justify="right")
+    shown.add_column("phase", no_wrap=True, min_width=max((len(one.phase) for one in outcomes), default=0))
+    for column in ("sent", "stored", "failed", "read", "gap", "again"):
+        shown.add_column(column, justify="right", no_wrap=True, min_width=NUMBER_COLUMNS)
     shown.add_column("findings")
     for one in outcomes:
         found = ", ".join(f"{finding.rule} {finding.count}" for finding in one.findings)
@@ -33,7 +38,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
             f"{one.served_again:.1f} s",
             f"[red]{found}[/]" if found else "held",
         )
-    shown.caption = "gap: the longest that some lane got nothing done under faults; again: until all did after the heal"
+    shown.caption = CAPTION
     shown.caption_justify = "left"
     return shown
 

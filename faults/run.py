@@ -21,7 +21,7 @@ from faults.field import Field, Stuck
 from faults.harm import Arena, Remedy
 from faults.hosts import Hosts
 from faults.judge import SHOWN_MAX, Finding, Judge, mailboxes_read
-from faults.phases import Phase, Step
+from faults.phases import Phase
 from faults.service import Service, Span
 from faults.slow_road import SlowRoad
 
@@ -81,12 +81,23 @@ class Run:
         try:
             await self.field.start()
             served = time.monotonic_ns()
+            holders = await self.field.holders() if self.phase.keeps_owners else {}
             await self._harm(say)
             heal = time.monotonic_ns()
             say("calm")
             await asyncio.sleep(max(self.phase.calm, self.phase.serves_within + 2.0))
             self.field.note_crashes()
             end = time.monotonic_ns()
+            if holders:
+                now = await self.field.holders()
+                self._find(
+                    "Changed hands",
+                    [
+                        f"{name}: {held} to {now.get(name, 'nobody')}"
+                        for name, held in holders.items()
+                        if now.get(name) != held
+                    ],
+                )
             await self._finish(say)
             self._judge(served, heal, end)
         except (Stuck, CausewayError) as error:
@@ -114,16 +125,18 @@ class Run:
                 due = time.monotonic()
             due += step.wait
             await asyncio.sleep(max(0.0, due - time.monotonic()))
-            say(str(step.fault))
+            self.arena.meant.clear()
             began = time.monotonic_ns()
             remedy = await step.fault.begin(self.arena)
-            running.append(asyncio.create_task(self._undo(step, remedy, began)))
+            name = self.arena.named(step.fault)
+            say(name)
+            running.append(asyncio.create_task(self._undo(name, step.lasts, remedy, began)))
         await asyncio.gather(*running)
 
-    async def _undo(self, step: Step, remedy: Remedy, began: Instant) -> None:
-        await asyncio.sleep(step.lasts)
+    async def _undo(self, name: str, lasts: float, remedy: Remedy, began: Instant) -> None:
+        await asyncio.sleep(lasts)
         await remedy()
-        self._faults.append((str(step.fault), began, time.monotonic_ns()))
+        self._faults.append((name, began, time.monotonic_ns()))
 
     # Verdict -------------------------------------------------------------------------------------------------------
     async def _finish(self, say: Callable[[str], None]) -> None:
@@ -168,8 +181,13 @@ class Run:
         )
         self._find("Handed out again", service.handed_again(HANDED_MAX))
         self._find("Crashed", self.field.crashes)
+        parts: dict[tuple[str, int, int], int] = {}
         for line in lines:
             outcome.sent += len(line.letters) if line.did in (Did.SENT, Did.BEGUN) else 0
+            if line.did is Did.BEGUN:
+                parts[(line.who, line.life, line.number)] = len(line.letters)
+            elif line.did is Did.COMMITTED:
+                outcome.acknowledged += parts[(line.who, line.life, line.number)]
             outcome.acknowledged += line.did is Did.ACKNOWLEDGED
             outcome.failed += line.did is Did.FAILED
             outcome.delivered += line.did is Did.GOT

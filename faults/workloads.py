@@ -48,9 +48,9 @@ def forwarding() -> tuple[Job, ...]:
     )
 
 
-def causal() -> tuple[Job, ...]:
+def causal(count: int = 6) -> tuple[Job, ...]:
     """Everybody writes to everybody and to all, in causal order."""
-    talkers = [f"causal-{n}" for n in range(1, 7)]
+    talkers = [f"causal-{n}" for n in range(1, count + 1)]
     return tuple(
         Job(
             name=name,
