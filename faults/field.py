@@ -34,6 +34,8 @@ from faults.jobs import Job, Life, Reading
 ROOT = Path(__file__).parent.parent
 PORT = 7400
 POLL_SECONDS = 0.05
+READY_SECONDS_MAX = 120.0
+"""Spark takes its time."""
 END_SECONDS_MAX = 15.0
 ESTABLISHED = "01"
 """Of a connection, as Linux writes it."""
@@ -125,7 +127,9 @@ class Field:
         await self.cluster.wait_active()
         for name in self.applications:
             self.start_application(name, waits=True)
-        await self.wait(lambda: all(self.said(name, Did.READY) for name in self.applications), "to be served", 60.0)
+        await self.wait(
+            lambda: all(self.said(name, Did.READY) for name in self.applications), "to be served", READY_SECONDS_MAX
+        )
         for name in self.applications:
             self.signal(name, signal.SIGUSR2)
         self._looking_after = asyncio.create_task(self._look_after())
@@ -138,15 +142,14 @@ class Field:
                     self.start_application(name)
             await asyncio.sleep(POLL_SECONDS)
 
-    def add_broker(self) -> str:
-        """One more broker joins; its name."""
+    async def add_broker(self) -> None:
+        """One more broker joins."""
         number = 1 + max(int(name[1:]) for name in [*self.brokers, *self.cluster.run.left])
         entry = BrokerEntry(f"b{number}", domains=list(self.cluster.run.brokers[0].domains))
         self.hosts.add([entry.name])
         self._settle_in(entry)
         self.cluster.run.brokers.append(entry)
-        self.cluster._spawn(entry)
-        return entry.name
+        await self.cluster.restart(entry.name)
 
     async def restart(self, name: str) -> None:
         """Start a broker again; once more if it says that it must be (its store was malformed)."""
@@ -225,7 +228,7 @@ class Field:
         )
         told = self.folder / f"{name}.{process.life}.job"
         told.write_bytes(msgspec.json.encode(life))
-        line = self.python("faults.application", str(told))
+        line = self.python("faults.carrier" if process.job.on_spark else "faults.application", str(told))
         with (self.folder / f"{name}.log").open("ab") as log:
             process.child = subprocess.Popen(
                 self.hosts.inside(name, line),

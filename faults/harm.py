@@ -280,7 +280,7 @@ class Join(msgspec.Struct, frozen=True, tag=True):
 
     async def begin(self, arena: Arena) -> Remedy:
         """It stays."""
-        arena.field.add_broker()
+        await arena.field.add_broker()
         return _nothing
 
     def __str__(self) -> str:

@@ -59,7 +59,14 @@ class Committing(msgspec.Struct, frozen=True, tag=True):
     every: float = 0.1
 
 
-Role = Sending | Reading | Subscribing | Forwarding | Committing
+class Carrying(msgspec.Struct, frozen=True, tag=True):
+    """Takes from a mailbox and sends the same to another one, on Spark."""
+
+    mailbox: str
+    dest: str
+
+
+Role = Sending | Reading | Subscribing | Forwarding | Committing | Carrying
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +77,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     keeps_state: bool = False
     looked_after: bool = False
     """Whether it is started again whenever it ends."""
+
+    @property
+    def on_spark(self) -> bool:
+        """Whether its process is a driver of Spark."""
+        return any(isinstance(role, Carrying) for role in self.roles)
 
     @property
     def sends(self) -> bool:

@@ -33,6 +33,7 @@ from faults.jobs import Job
 from faults.slow_road import Weather
 from faults.workloads import (
     BOXES,
+    carrying,
     causal,
     forwarding,
     impatient,
@@ -174,6 +175,13 @@ def _processes(rng: random.Random) -> list[Phase]:
         Phase(name="freezes-causal", steps=freezes, jobs=causal()),
         Phase(name="freezes-tree", steps=thaws, jobs=causal(12), setting=tree),
         Phase(name="applications-killed", steps=_every(Kill(apps), 10, 3.0, 0.5), jobs=kept()),
+        Phase(
+            name="spark-killed",
+            steps=(Step(Kill(("carrier",)), 8.0, 0.0), Step(Kill((a,)), 12.0, 4.0), Step(Cut((b,)), 8.0, 5.0)),
+            jobs=carrying(),
+            calm=15.0,
+            serves_within=REPLACED_SECONDS,
+        ),
         Phase(name="poison", steps=(), jobs=poison(), calm=30.0),
         Phase(name="refusals", steps=(Step(Pause((a, b, c)), 1.0, 12.0),), jobs=impatient()),
         Phase(

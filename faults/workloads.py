@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faults.jobs import Committing, Forwarding, Job, Reading, Sending, Subscribing
+from faults.jobs import Carrying, Committing, Forwarding, Job, Reading, Sending, Subscribing
 
 BOXES = ("box-1", "box-2", "box-3", "box-4")
 
@@ -87,6 +87,15 @@ def kept() -> tuple[Job, ...]:
     return (
         Job(name="keeper-sender", roles=(Sending(("kept-1", "kept-2"), every=0.005),), keeps_state=True),
         Job(name="keeper-reader", roles=(Reading("kept-1"), Reading("kept-2")), keeps_state=True),
+    )
+
+
+def carrying() -> tuple[Job, ...]:
+    """Letters that a stream of Spark carries from one mailbox to another."""
+    return (
+        Job(name="loader", roles=(Sending(("spark-in",), every=0.1),)),
+        Job(name="carrier", roles=(Carrying("spark-in", "spark-out"),), keeps_state=True),
+        Job(name="unloader", roles=(Reading("spark-out"),)),
     )
 
 
