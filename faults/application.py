@@ -93,8 +93,8 @@ class Application:
         for dest in itertools.cycle(role.dests):
             if self.quiet.is_set():
                 break
+            outstanding = {one for one in outstanding if not one.done()}
             if len(outstanding) * role.burst < role.outstanding_max:
-                outstanding = {one for one in outstanding if not one.done()}
                 outstanding.add(loop.create_task(self._hear([self._post(dest, role) for _ in range(role.burst)])))
             due = max(due + role.every, loop.time() - 1.0)
             await asyncio.sleep(max(0.0, due - loop.time()))

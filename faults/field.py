@@ -6,6 +6,7 @@ Owns: their processes and where they keep things. Must not know: which faults th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -21,6 +22,8 @@ import msgspec
 
 from causeway.cli.status import survey
 from causeway.cli.view import ClusterView
+from causeway.drivers.aio.exits import Exit
+from causeway.errors import TransportError
 from causeway.local import runfile
 from causeway.local.cluster import ProcessCluster
 from causeway.local.plan import plan
@@ -34,6 +37,7 @@ from faults.jobs import Job, Life, Reading
 ROOT = Path(__file__).parent.parent
 PORT = 7400
 POLL_SECONDS = 0.05
+STARTS_MAX = 3
 READY_SECONDS_MAX = 120.0
 """Spark takes its time."""
 END_SECONDS_MAX = 15.0
@@ -43,6 +47,10 @@ ESTABLISHED = "01"
 
 class Stuck(Exception):
     """Something that must happen did not happen in its time."""
+
+
+class Nobody(Exception):
+    """Whom a fault is to hit is not there."""
 
 
 class Process:
@@ -135,8 +143,11 @@ class Field:
         self._looking_after = asyncio.create_task(self._look_after())
 
     async def _look_after(self) -> None:
-        """Applications that end by themselves begin their next life, where that is part of their job."""
+        """As a supervisor would: applications whose job has one, and brokers that ask to be started again."""
         while True:
+            for ended in self.cluster.exited():
+                if ended.code == Exit.CORRUPT and self.explained.get(ended.name) == Exit.CORRUPT:
+                    await self.restart(ended.name)
             for name, one in self.applications.items():
                 if one.job.looked_after and not one.running:
                     self.start_application(name)
@@ -154,13 +165,13 @@ class Field:
     async def restart(self, name: str) -> None:
         """Start a broker again; once more if it says that it must be (its store was malformed)."""
         entry = self.cluster.entry(name)
-        for _ in range(3):
-            if not entry.running:
-                self.note_crashes()
-                await self.cluster.restart(name)
-            await asyncio.sleep(POLL_SECONDS)
+        for _ in range(STARTS_MAX):
             if entry.running:
                 return
+            self.note_crashes()
+            with contextlib.suppress(TransportError):  # it ended at once; why is noted
+                await self.cluster.restart(name)
+        self.note_crashes()
 
     def note_crashes(self) -> None:
         """Remember who ended by itself, other than a fault explains."""
@@ -180,7 +191,7 @@ class Field:
         for line in view.mailboxes:
             if line.name == mailbox:
                 return line.owner
-        raise Stuck(f"nobody knows the mailbox {mailbox}")
+        raise Nobody(f"nobody knows the mailbox {mailbox}")
 
     async def holders(self) -> dict[str, str]:
         """Who has which mailbox, in which epoch, of those that applications read."""
@@ -200,7 +211,7 @@ class Field:
             if state == ESTABLISHED and int(port, 16) == PORT:
                 found = socket.inet_ntoa(bytes.fromhex(address)[::-1])
                 return next(name for name in self.brokers if self.hosts.address(name) == found)
-        raise Stuck(f"{application} is connected to nobody")
+        raise Nobody(f"{application} is connected to nobody")
 
     async def wait_whole(self, seconds_max: float) -> bool:
         """Until `causeway status` would exit with 0; False if that takes too long."""

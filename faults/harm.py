@@ -23,7 +23,7 @@ import msgspec
 
 from causeway.drivers.aio.exits import Exit
 from causeway.errors import DeadlineExceeded
-from faults.field import Field, Stuck
+from faults.field import Field, Nobody
 from faults.hosts import Road
 from faults.jobs import Job, Life, Sending
 from faults.slow_road import SlowRoad, Weather
@@ -74,7 +74,7 @@ class Arena(msgspec.Struct):
                 owner = await self.field.owner(dest)
                 if owner != entry:
                     return owner
-        raise Stuck(f"{application} sends through the owner of all its mailboxes")
+        raise Nobody(f"{application} sends through the owner of all its mailboxes")
 
     async def all_of(self, words: Sequence[str]) -> list[str]:
         """All that are meant."""

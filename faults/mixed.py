@@ -85,6 +85,7 @@ def mixed_phase(name: str, seed: int) -> Phase:
         steps=tuple(steps),
         jobs=_traffic(rng),
         setting=setting,
+        mixed=True,
         serves_within=REPLACED_SECONDS if replaced else 5.0,
     )
 

@@ -69,6 +69,8 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds after the heal until every lane gets something done."""
     calm: float = 8.0
     """Seconds of traffic after the heal."""
+    mixed: bool = False
+    """Whether its faults were drawn: one that finds nobody to hit is left out."""
     keeps_owners: bool = False
     """Whether no mailbox may change hands, because nobody fails."""
     gap_max: float = 0.0

@@ -17,7 +17,7 @@ import msgspec
 from causeway.errors import CausewayError
 from causeway.types import SECOND, Instant
 from faults.diary import Did
-from faults.field import Field, Stuck
+from faults.field import Field, Nobody, Stuck
 from faults.harm import Arena, Remedy
 from faults.hosts import Hosts
 from faults.judge import SHOWN_MAX, Finding, Judge, mailboxes_read
@@ -127,7 +127,12 @@ class Run:
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             self.arena.meant.clear()
             began = time.monotonic_ns()
-            remedy = await step.fault.begin(self.arena)
+            try:
+                remedy = await step.fault.begin(self.arena)
+            except Nobody as reason:
+                say(f"left out: {step.fault} ({reason})")
+                self._find("Left out", [] if self.phase.mixed else [f"{step.fault}: {reason}"])
+                continue
             name = self.arena.named(step.fault)
             say(name)
             running.append(asyncio.create_task(self._undo(name, step.lasts, remedy, began)))
