@@ -181,7 +181,7 @@ class Run:
             "Starved",
             [
                 f"{s.name}: nothing for {s.seconds:.1f} s from {(s.begin - served) / SECOND:.1f} s on"
-                for s in service.starved(mailboxes_read(phase.jobs), calm)
+                for s in [*service.starved(mailboxes_read(phase.jobs), calm), *service.stalled(calm)]
             ],
         )
         self._find("Handed out again", service.handed_again(HANDED_MAX))

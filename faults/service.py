@@ -1,7 +1,7 @@
 """Who was served, and when not: from the diaries alone. Pure.
 
-Owns: lanes (one sender to one mailbox, one mailbox to its readers), the gaps between what they got done, and readers
-that starve: mail is there, its reader is there, nothing is broken, and nothing moves.
+Owns: lanes (one sender to one mailbox, one mailbox to its readers), the gaps between what they got done, and those that
+starve: nothing is broken, a reader has mail or a sender waits for its answer, and nothing moves.
 """
 
 from __future__ import annotations
@@ -82,26 +82,49 @@ class Service:
         ]
 
     def starved(self, readers: Mapping[str, Sequence[str]], calm: Sequence[Span]) -> list[Span]:
-        """Times in calm during which a mailbox had acknowledged letters and a reader, who got none of it."""
-        return [span for mailbox in readers for span in self._starved(mailbox, calm)]
+        """Times in calm during which a mailbox had acknowledged letters and a reader, who got none of them."""
+        lines = [line for line in self.lines if line.did in (Did.ACKNOWLEDGED, Did.GOT)]
+        return _still(
+            (
+                (letter.dest if line.did is Did.ACKNOWLEDGED else line.place, letter, line)
+                for line in lines
+                for letter in line.letters
+                if (letter.dest if line.did is Did.ACKNOWLEDGED else line.place) in readers
+            ),
+            Did.ACKNOWLEDGED,
+            calm,
+        )
 
-    def _starved(self, mailbox: str, calm: Sequence[Span]) -> list[Span]:
-        found: list[Span] = []
-        owed: dict[Letter, None] = {}
-        got: dict[Letter, None] = {}
-        since: Instant = 0
-        for line in self.lines:
-            for letter in line.letters:
-                if line.did is Did.ACKNOWLEDGED and letter.dest == mailbox and letter not in got:
-                    since = since if owed else line.at
-                    owed[letter] = None
-                elif line.did is Did.GOT and line.place == mailbox:
-                    if owed:
-                        found += _overlaps(Span(mailbox, since, line.at), calm)
-                    got[letter] = None
-                    owed.pop(letter, None)
-                    since = line.at
-        return found
+    def stalled(self, calm: Sequence[Span]) -> list[Span]:
+        """Times in calm during which a sender waited for the fate of what it had sent, and heard nothing."""
+        dids = (Did.SENT, Did.ACKNOWLEDGED, Did.FAILED)
+        lines = [line for line in self.lines if line.did in dids]
+        return _still(
+            ((f"{line.who} to {letter.dest}", letter, line) for line in lines for letter in line.letters),
+            Did.SENT,
+            calm,
+        )
+
+
+def _still(moves: Iterable[tuple[str, Letter, Line]], comes: Did, calm: Sequence[Span]) -> list[Span]:
+    """Of each lane the times in which something that has come waits, and nothing goes."""
+    found: list[Span] = []
+    waiting: dict[str, dict[Letter, None]] = {}
+    gone: dict[str, dict[Letter, None]] = {}
+    since: dict[str, Instant] = {}
+    for lane, letter, line in moves:
+        owed, done = waiting.setdefault(lane, {}), gone.setdefault(lane, {})
+        if line.did is comes:
+            if letter not in done:
+                since[lane] = since[lane] if owed else line.at
+                owed[letter] = None
+            continue
+        if owed:
+            found += _overlaps(Span(lane, since[lane], line.at), calm)
+        done[letter] = None
+        owed.pop(letter, None)
+        since[lane] = line.at
+    return found
 
 
 def _overlaps(span: Span, calm: Sequence[Span]) -> list[Span]:

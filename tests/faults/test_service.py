@@ -54,6 +54,12 @@ def test_nobody_starves_while_there_are_faults() -> None:
     assert Service(traffic((1, 4))).starved(READERS, calm) == []
 
 
+def test_a_sender_that_hears_nothing_starves_too() -> None:
+    lines = [line(1, Did.SENT, 1), line(2, Did.ACKNOWLEDGED, 1), line(3, Did.SENT, 2), line(8, Did.ACKNOWLEDGED, 2)]
+    [span] = Service(lines).stalled(ALWAYS)
+    assert (span.name, span.seconds) == ("sender to box", 5.0)
+
+
 def test_a_letter_handed_to_ever_more_lives_is_found() -> None:
     again = [Line(int(at * SECOND), "reader", at, Did.GOT, "box", (letter(1),), number=0) for at in range(1, 13)]
     assert Service(again).handed_again(12) == []
