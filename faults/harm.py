@@ -57,6 +57,8 @@ class Arena(msgspec.Struct):
             return self.field.entry(words.removeprefix(ENTRY))
         if words.startswith(FAR_OWNER):
             return await self._far_owner(words.removeprefix(FAR_OWNER))
+        if words not in self.field.brokers and words not in self.field.applications:
+            raise Nobody(f"{words} has left")
         return words
 
     def named(self, fault: Fault) -> str:
@@ -213,11 +215,12 @@ class Clock(msgspec.Struct, frozen=True, tag=True):
 
     async def begin(self, arena: Arena) -> Remedy:
         """All by as much."""
-        await self._set(arena, self.ahead)
-        return partial(self._set, arena, 0.0)
+        names = await arena.all_of(self.whom)
+        await self._set(arena, names, self.ahead)
+        return partial(self._set, arena, names, 0.0)
 
-    async def _set(self, arena: Arena, ahead: float) -> None:
-        for name in self.whom:
+    async def _set(self, arena: Arena, names: Sequence[str], ahead: float) -> None:
+        for name in names:
             with arena.field.clock(name).open("r+b") as file:
                 file.write(int(ahead * 1e9).to_bytes(8, "little", signed=True))
             if self.restarted:
@@ -245,7 +248,7 @@ class Fill(msgspec.Struct, frozen=True, tag=True):
         await asyncio.to_thread(_fill, ballast)
 
         async def empty() -> None:
-            ballast.unlink()
+            ballast.unlink(missing_ok=True)
             await arena.field.restart(name)
 
         return empty
@@ -357,7 +360,9 @@ async def _nothing() -> None:
 
 
 def _give_small_disk(room: Path) -> None:
-    """A file system of its own, with what is there in it."""
+    """A file system of its own, with what is there in it; once."""
+    if room.is_mount():
+        return
     kept = room.with_name(f"{room.name}.kept")
     room.rename(kept)
     room.mkdir()

@@ -12,7 +12,23 @@ from collections.abc import Callable
 from typing import Final
 
 from faults.field import Setting
-from faults.harm import ENTRY, FAR_OWNER, OWNER, Cut, Fault, Kill, LoseDisk, Overload, Pause, Rot, Spoil
+from faults.harm import (
+    ENTRY,
+    FAR_OWNER,
+    OWNER,
+    Clock,
+    Cut,
+    Fault,
+    Fill,
+    Join,
+    Kill,
+    Leave,
+    LoseDisk,
+    Overload,
+    Pause,
+    Rot,
+    Spoil,
+)
 from faults.jobs import Job
 from faults.phases import BAD, REPLACED_SECONDS, SHORT, Phase, Step
 from faults.workloads import BOXES, causal, forwarding, kept, recoverable, together, topics, transactional
@@ -52,11 +68,15 @@ KINDS: Final[tuple[Draw, ...]] = (
     lambda rng, names: Spoil(_some(rng, names, 3), rng.choice((SHORT, BAD))),
     lambda rng, _names: Kill((rng.choice(KEPT),)),
     lambda _rng, _names: Overload(hogs=2),
+    lambda rng, names: Clock(_some(rng, names, 1), rng.choice((-3600.0, 3600.0))),
+    lambda rng, names: Fill(rng.choice(names)),
+    lambda _rng, _names: Join(),
 )
 """What needs nothing to be whole before."""
 RARE: Final[tuple[Draw, ...]] = (
     lambda rng, names: LoseDisk(rng.choice(names)),
     lambda rng, names: Rot(rng.choice(names)),
+    lambda rng, names: Leave(rng.choice(names)),
 )
 """What does, and takes a while."""
 RARE_SHARE: Final = 0.1

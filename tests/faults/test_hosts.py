@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from faults import hosts
+from faults.__main__ import EXIT_SKIPPED, main
 from tests.tidy.tree import ROOT
 
 
@@ -36,3 +37,16 @@ def test_overlapping_cuts_hold_until_the_last_is_lifted(monkeypatch: pytest.Monk
     assert lead(hosts.Road.SLOW) == hosts.SLOWLY
     assert lead(hosts.Road.SLOW, hosts.Road.CUT) == hosts.NOWHERE
     assert lead(hosts.Road.CUT) == hosts.NOWHERE
+
+
+def test_who_may_not_make_hosts_is_told_why_and_that_nothing_was_tried(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert main(["calm"]) == EXIT_SKIPPED
+    assert "skipped: only root" in capsys.readouterr().err
+
+
+def test_an_unknown_phase_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calm", "no-such-phase"]) == 2
+    assert "no-such-phase" in capsys.readouterr().err
