@@ -7,7 +7,7 @@ store (events), and time (`next_deadline`). What the application must hear comes
     ticket = session.send("orders", b"...", service=ServiceClass.TRANSACTIONAL)
     effects = session.handle([], now)          # numbered, batched, on its way
     ...
-    effects = session.handle([Received(conn, Accepted(...), b"")], now)
+    effects = session.handle([Received(conn, [(Accepted(...), b"")])], now)
     session.outcomes()                         # [SendDone(batch)]; ticket.done and ticket.error tell
 
 Owns: what an application may ask for, and the checks of its arguments.

@@ -337,7 +337,7 @@ class Network:
             self._forget(end.process, end.conn)
             end.process.deliver(Closed(end.conn, "closed by peer"))
         else:
-            end.process.deliver(Received(end.conn, item[0], item[1]))
+            end.process.deliver(Received(end.conn, [item]))
 
     def _bounce(self, end: End) -> None:
         """A frame for a connection that our host knows nothing of: answered by a reset, if the host is up."""
@@ -390,5 +390,6 @@ class Network:
         end = self._ends.get(process.index, {}).get(conn) if isinstance(conn, int) else None
         source = end.peer.process.name if end is not None and end.peer is not None else "nobody"
         if isinstance(event, Received):
-            return f"{source} #{event.conn} {self.describer(event.head)} +{len(event.body)}"
+            [(head, body)] = event.messages
+            return f"{source} #{event.conn} {self.describer(head)} +{len(body)}"
         return f"{source} {self.describer(event)}"

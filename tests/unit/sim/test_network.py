@@ -147,8 +147,8 @@ def test_wire_mode_carries_every_frame_through_the_codec() -> None:
     act(a, sends=[Send(1, ping, b"body")])
     world.run(world.now + SECOND)
     received = [event for event in heard_b.events if isinstance(event, Received)]
-    assert received == [Received(2, ping, b"body")]
-    assert received[0].head is not ping
+    assert received == [Received(2, [(ping, b"body")])]
+    assert received[0].messages[0][0] is not ping
 
 
 def test_slow_link_multiplies_latency_until_it_is_normal_again() -> None:
