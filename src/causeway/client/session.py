@@ -322,7 +322,16 @@ class Session(SessionMachine):
         check_destination("mailbox", mailbox)
         if type(below) is not int or not 1 <= below <= VOLATILE_FROM:
             raise ConfigError("below", below, "must be a number in a mailbox, 1 or more")
-        return self._inquire(SettleInquiry(self._number(), mailbox, below), timeout)
+        return self._inquire(SettleInquiry(self._number(), mailbox, ((0, below - 1),)), timeout)
+
+    def purge(self, mailbox: str, below: int, *, timeout: Duration | None = None) -> Inquiry:
+        """Everything in a mailbox below a number is done with, and every express message that is there."""
+        spans = ((0, max(0, below - 1)), (VOLATILE_FROM, ID_MAX))
+        return self._inquire(SettleInquiry(self._number(), check_forgettable(mailbox), spans), timeout)
+
+    def delete(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """Let an ordinary mailbox end that is empty and has no reader."""
+        return self._inquire(EndInquiry(self._number(), check_forgettable(mailbox), delete=True), timeout)
 
     def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
         """What a broker (None: the one that takes our sends) says about itself and all its mailboxes."""

@@ -22,7 +22,7 @@ from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Attach, Attached, Credit, Detach, Moved, Return, Settle
+from causeway.core.messages import Attach, Attached, Credit, Detach, EndMailbox, MailboxEnded, Moved, Return, Settle
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
@@ -208,6 +208,19 @@ class Readers:
         """The connection takes messages again."""
         for group in self._attendance.groups(conn):
             self.touch(group)
+
+    def delete(self, turn: Turn, conn: int, head: EndMailbox) -> None:
+        """Somebody wants a mailbox to end, which nobody has use for (we may write)."""
+        box = self.boxes[key_of(head.mailbox)]
+        if readers := len(box.mailbox.consumers()):
+            detail = f"mailbox: {readers} consumers read it; end them first"
+            turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
+        elif not box.mailbox.empty():
+            detail = "mailbox: has messages, or a transaction about them is open; purge it, and stop who sends to it"
+            turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
+        else:
+            self._endings.delete(turn, box)
+            turn.send(conn, MailboxEnded(head.mailbox, head.token))
 
     def dismiss(self, turn: Turn, box: Box, code: Code, detail: str) -> None:
         """Tell all readers of a mailbox why they get nothing more."""
