@@ -20,10 +20,12 @@ from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.box import Box
+from causeway.core.mail.consumers import Consumers
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.mailbox import StoredBatch
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
+from causeway.core.mail.participant import Participant
 from causeway.core.mail.parts import Parts
 from causeway.core.mail.replies import Replies
 from causeway.core.messages import Confirmed, Deliver, Deposit, Summary, TxDecide, TxPrepare
@@ -54,7 +56,7 @@ def hunt(*checkers: str, saying: str = "", likely: int = 0, **options: object) -
     The seed that found it when this was written comes first, which only saves time: all others follow.
     """
     values: dict[str, object] = {"safety": 8 * SECOND, "patience": 40 * SECOND, "brokers": 4, "clients": 3, **options}
-    for seed in (*range(likely, SEEDS), *range(likely)):
+    for seed in (*range(likely, max(SEEDS, likely + 1)), *range(min(likely, SEEDS))):
         verdict = SimRun(options_calm(seed, **values)).run()
         named = not checkers or verdict.evidence.split(":")[0] in checkers
         if not verdict.ok and named and saying in verdict.evidence:
@@ -122,6 +124,32 @@ def test_disorder_is_caught_when_the_owner_takes_batches_as_they_come(monkeypatc
         monkeypatch.setattr(f"causeway.core.mail.{module}.ORDERED", -1)
     verdict = hunt(workloads=["transactional"], loss=0.05, reorder=0.2, latency=5_000_000, rate=60.0, burst=1)
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Order"), verdict.failure_line()
+
+
+def test_disorder_is_caught_when_a_reader_competes_with_its_own_dead_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Consumers, "former", lambda *_: [])
+    faults = {"link_cuts": 30.0, "backoff": True}
+    verdict = hunt("Order", likely=4, workloads=["transactional"], rate=60.0, **faults)
+    assert verdict.ending == "wrong", verdict.failure_line()
+
+
+def test_disorder_is_caught_when_newer_letters_overtake_those_of_a_transaction_whose_sender_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Contents, "orphan", lambda *_: None)
+    faults = {"crashes": 10.0, "stops": 20.0, "partitions": 30.0, "client_crashes": 40.0, "backoff": True}
+    verdict = hunt("Order", likely=25, workloads=["relay"], rate=60.0, **faults)
+    assert verdict.ending == "wrong", verdict.failure_line()
+
+
+def test_disorder_is_caught_when_a_transaction_overtakes_an_earlier_one_of_its_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Participant, "is_behind", lambda *_: False)
+    verdict = hunt("Order", workloads=["relay"], rate=60.0, resets=60.0, slow_links=60.0, loss=0.05)
+    assert verdict.ending == "wrong", verdict.failure_line()
 
 
 def test_broken_fence_is_caught_when_a_member_confirms_behind_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,10 @@ DEED_ENDS = {True: DeedEnd.COMMITTED, False: DeedEnd.ABORTED, None: DeedEnd.UNKN
 class Application:
     """One application through all its lives."""
 
-    def __init__(self, process: Process, panel: Panel, make_session: MakeSession) -> None:
+    def __init__(self, process: Process, panel: Panel, make_session: MakeSession, *, keeps: bool = False) -> None:
         self.process = process
+        self.keeps = keeps
+        """Whether its session remembers over its lives."""
         self.name = process.name
         self.panel = panel
         self.make_session = make_session
@@ -191,10 +193,10 @@ class Application:
         return Letter(self.name, self.life, dest, int(service), self._numbers.get((dest, service), 0) + 1)
 
     # Receiving -------------------------------------------------------------------------------------------------
-    def read(self, mailbox: str, credit: int) -> None:
-        """Attach a consumer."""
+    def read(self, mailbox: str, credit: int, *, exclusive: bool = False) -> None:
+        """Attach a consumer; one that is to be alone asks until it is."""
         assert self.session is not None
-        consumer = self.session.attach(mailbox, credit)
+        consumer = self.session.attach(mailbox, credit, exclusive=exclusive)
         self._consumers[consumer.number] = consumer
         self.process.poke()
 
@@ -339,6 +341,8 @@ class Application:
                 case ConsumerRefused():
                     if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_refused(outcome.consumer.mailbox, str(outcome.consumer.error))
+                    elif outcome.consumer.exclusive and outcome.consumer.interest is None:
+                        self.read(outcome.consumer.mailbox, outcome.consumer.credit, exclusive=True)
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
                 case InquiryDone(inquiry=EndInquiry() as inquiry):
@@ -385,6 +389,8 @@ class Application:
         self.panel.decided(transaction, committed=committed)
         if committed:
             for held in settles:
+                if held.lot.stale:
+                    continue  # the number it had went with its connection: it comes again, and is settled then
                 self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter, held.place)
         if self.on_decided is not None:
             self.on_decided(transaction, DEED_ENDS[committed])

@@ -233,7 +233,7 @@ class SimRun:
         """A new application, not started; with `keep` its session remembers over restarts."""
         process = self.world.process(name)
         process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
-        application = Application(process, self.panel, self._session_maker(process))
+        application = Application(process, self.panel, self._session_maker(process), keeps=keep)
         self.applications[name] = application
         self.nemesis.clients.append(process)
         if keep:

@@ -204,11 +204,14 @@ class Batch(BatchPart):
                     part.deliveries = mark.deliveries % CONDEMNED
         self.compact()
 
-    def lock(self, spans: Sequence[Span]) -> None:
-        """Reserve what is ready of these numbers, on a batch that nobody has seen yet."""
+    def lock(self, spans: Sequence[Span]) -> bool:
+        """Reserve what is ready of these numbers, on a batch that nobody has seen yet; whether there is any."""
+        found = False
         for first, last in spans:
             for part in self.carve(first - self.info.seq, last + 1 - self.info.seq, READY):
                 part.state = LOCKED
+                found = True
+        return found
 
     def carve(self, start: int, stop: int, mask: int, fresh: list[BatchPart] | None = None) -> list[BatchPart]:
         """The parts of start..stop-1 in one of the states of `mask`, cut to fit; new parts are added to `fresh`."""

@@ -55,10 +55,12 @@ ANYTHING = Terms()
 class Consumers:
     """All consumers of a mailbox."""
 
-    __slots__ = ("_all", "_exclusive", "_tick", "selective", "selectors", "sole")
+    __slots__ = ("_all", "_clients", "_exclusive", "_tick", "selective", "selectors", "sole")
 
     def __init__(self) -> None:
         self._all: dict[tuple[int, int], Consumer] = {}
+        self._clients: dict[tuple[str, int], dict[tuple[int, int], Consumer]] = {}
+        """The same by whose they are."""
         self._tick = 0
         self.sole: Consumer | None = None
         """The one consumer, if there is exactly one, and it takes everything."""
@@ -94,7 +96,8 @@ class Consumers:
         credit = min(max(credit, 0), CREDIT_MAX)
         known = self._all.get((conn, consumer))
         if known is None:
-            self._all[conn, consumer] = Consumer(conn, consumer, credit, terms)
+            self._all[conn, consumer] = known = Consumer(conn, consumer, credit, terms)
+            self._clients.setdefault(terms.client, {})[conn, consumer] = known
             self._count(terms, 1)
         else:
             known.credit = credit
@@ -103,6 +106,10 @@ class Consumers:
         """Take a consumer off the list."""
         found = self._all.pop((conn, consumer), None)
         if found is not None:
+            mine = self._clients[found.terms.client]
+            del mine[conn, consumer]
+            if not mine:
+                del self._clients[found.terms.client]
             self._count(found.terms, -1)
         return found
 
@@ -117,7 +124,7 @@ class Consumers:
     # Who may be here -------------------------------------------------------------------------------------------
     def refusal(self, conn: int, consumer: int, terms: Terms) -> tuple[Code, str] | None:
         """Why one more consumer cannot be here."""
-        leaving = [(conn, consumer), *((one.conn, one.id) for one in self.former(conn, terms))]
+        leaving = [(conn, consumer), *((one.conn, one.id) for one in self.former(conn, consumer, terms))]
         for one in self._all.values() if self._exclusive or terms.exclusive else ():
             if (one.terms.exclusive or terms.exclusive) and (one.conn, one.id) not in leaving:
                 name, incarnation = one.terms.client
@@ -129,17 +136,24 @@ class Consumers:
             return Code.OVERLOADED, detail
         return None
 
-    def former(self, conn: int, terms: Terms) -> list[Consumer]:
-        """Consumers of the same client over another connection that end when it attaches over this one.
+    def former(self, conn: int, consumer: int, terms: Terms) -> list[Consumer]:
+        """Consumers of the same client over an earlier connection, which end when it attaches over this one: the client
+        has lost that connection before we have. The same consumer, and where either is to be alone all of them.
 
-        Only if either is exclusive: the client has lost the other connection before we have.
+        What they hold goes back to its place first: they would compete with their own successor, and break the order.
         """
-        if not (self._exclusive or terms.exclusive):
-            return []
+        return [one for one in self._selves(consumer, terms) if one.conn < conn]
+
+    def is_late(self, conn: int, consumer: int, terms: Terms) -> bool:
+        """Whether it has attached over a later connection since: this one was lost, and says its last."""
+        return any(one.conn > conn for one in self._selves(consumer, terms))
+
+    def _selves(self, consumer: int, terms: Terms) -> list[Consumer]:
+        """All that one client has in place of a consumer, over whatever connection."""
         return [
             one
-            for one in self._all.values()
-            if one.conn != conn and one.terms.client == terms.client and (one.terms.exclusive or terms.exclusive)
+            for one in self._clients.get(terms.client, {}).values()
+            if one.id == consumer or one.terms.exclusive or terms.exclusive
         ]
 
     def of_conn(self, conn: int) -> list[int]:

@@ -319,6 +319,8 @@ class Mailbox:
         contents = self._contents
         if contents.delays is not None:
             contents.release(now)
+        # Several readers share what there is; one alone gets it in order.
+        contents.barrier = contents.orphan(self._locks()) if contents.orphaned and len(self.audience) == 1 else None
         if self._selection is not None and self.audience.selective:
             whom = (self.name, contents, self.audience, self._selection)
             return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)

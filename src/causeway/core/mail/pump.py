@@ -35,6 +35,9 @@ def pump(
         part = lanes.take()
         if part is None:
             break
+        if contents.barrier is not None and part.order >= contents.barrier:
+            lanes.requeue(part)
+            break
         batch = part.batch
         if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
@@ -67,6 +70,9 @@ def pump_sole(
         return sent
     consumers.serve(consumer)
     while lanes.count and (room := consumer.credit - consumer.unsettled) > 0 and (part := lanes.take()) is not None:
+        if contents.barrier is not None and part.order >= contents.barrier:
+            lanes.requeue(part)
+            break
         batch = part.batch
         if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
@@ -115,6 +121,12 @@ def pump_selected(
     selection.is_behind = False
     while able and contents.lanes.count and (wanted := selection.next(able, now, sight)) is not None:
         part, wants = wanted
+        if contents.barrier is not None and part.order >= contents.barrier:
+            if wants is None:
+                contents.lanes.requeue(part)
+            else:
+                selection.park(part, wants)
+            break
         takers = [able[choice.text] for choice in wants if choice.text in able] if wants is not None else [able[""]]
         queue = min(takers, key=_longest_waiting)
         consumer = queue.popleft()

@@ -76,9 +76,9 @@ class Readers:
         terms = Terms(head.selector, head.exclusive, client)
         if box.gone and not self._catch_up(turn, box):  # perhaps one of those stands in the way
             return False
-        if self.refuses(turn, conn, client, head):
+        if box.mailbox.audience.is_late(conn, head.consumer, terms) or self.refuses(turn, conn, client, head):
             return True
-        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, terms)]
+        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, head.consumer, terms)]
         if former and not self._groups.serving(group):
             return False
         if not self._attendance.enter(conn, group, head.consumer):

@@ -69,6 +69,10 @@ class Workload:
         """What is still to come, None when done."""
         return None
 
+    def read_in_order(self, application: Application) -> None:
+        """Read its own mailbox so that order is promised over its lives too: with kept state, or exclusively."""
+        application.read(application.name, self.scene.options.credit, exclusive=not application.keeps)
+
     # Shared by many --------------------------------------------------------------------------------------------
     def every(self, rate: float, act: Callable[[], None]) -> None:
         """Do something `rate` times a second on average, for as long as the workload is active."""

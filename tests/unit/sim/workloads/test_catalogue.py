@@ -14,6 +14,7 @@ SAYS = {
     "offline": ("ended readers", "confirmed deliveries"),
     "queue": ("returned", "confirmed settlements"),
     "transfer": ("committed transactions", "transactions"),
+    "relay": ("committed transactions", "acknowledged", "confirmed settlements"),
     "browsing": ("exact looks", "views"),
     "causal": ("begun topics", "acknowledged", "delivered", "confirmed settlements"),
     "topics": ("begun subscriptions", "acknowledged", "delivered", "confirmed settlements", "ended readers"),
