@@ -1,4 +1,4 @@
-"""What readers and senders see when only their own way to a broker is cut, and the broker has not noticed."""
+"""What readers and senders see of cuts: of their own way to a broker that has not noticed, and between brokers."""
 
 from __future__ import annotations
 
@@ -39,3 +39,23 @@ async def test_order_holds_when_a_reader_comes_back_before_its_old_connection_is
                 for number in range(100, 600):
                     counter.send_nowait("numbers", f"{number}", service="transactional")
         assert seen == list(range(600))
+
+
+async def test_send_that_may_arrive_after_its_time_is_not_called_refused() -> None:
+    with LocalCluster(brokers=3) as trio:
+        async with causeway.connect(trio.url, name="scout") as scout:
+            await scout.send("box", b"first", service="transactional")
+            owner = await scout.find("box")
+        trio.wait_settled()
+        others = [index for index, broker in enumerate(trio.brokers) if broker.name != owner]
+        alone = next(broker for broker in trio.brokers if broker.name == owner)
+        async with causeway.connect(f"causeway://127.0.0.1:{alone.port}", name="sender") as sender:
+            for index in others:
+                trio.pause(index)
+            with pytest.raises(causeway.OutcomeUnknown) as caught:
+                await sender.send("box", b"second", service="transactional", timeout=5)
+            assert caught.value.code in (causeway.Code.NO_QUORUM, causeway.Code.NO_DIRECTORY)
+            for index in others:
+                trio.resume(index)
+            async with sender.consumer("box") as box:
+                assert [(await box.get(timeout=20)).body for _ in range(2)] == [b"first", b"second"]

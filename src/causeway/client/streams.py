@@ -22,7 +22,7 @@ from causeway.client.ways import WayLinks
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
-from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
+from causeway.errors import RETRIABLE_CODES, CausewayError, Code, OutcomeUnknown, Refused
 from causeway.limits import (
     BATCH_BYTES_MAX,
     BATCH_COUNT_MAX,
@@ -293,8 +293,9 @@ class Streams:
             return
         error = Refused(code_of(head.code, Code.UNAVAILABLE), head.detail)
         if head.code not in RETRIABLE_CODES:
+            late = OutcomeUnknown(head.detail, Code.EXPIRED) if error.code == Code.EXPIRED else None
             for batch in batches:
-                self._fates.settle(batch, head.first, head.last, error)
+                self._fates.settle(batch, head.first, head.last, late or error)
             self._close_gap(batches)
             return
         stream.refusal = error

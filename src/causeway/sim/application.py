@@ -367,6 +367,8 @@ class Application:
             error = batch.error_of(index)
             if error is not None:
                 self.panel.failed(letter, str(error))
+                if isinstance(error, Refused):
+                    self.panel.refused(letter)
             elif answered:
                 self.panel.acknowledged(letter)
         if batch.lane.flags & Flag.CONFIRM and letters and not batch.failures:

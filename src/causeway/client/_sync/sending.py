@@ -54,8 +54,9 @@ class BusSending(BusBase):
                 leave it alone, `flush` or `close` raises the failure.
 
         Raises:
-            Refused: a broker said no, and kept saying so until the time was over.
-            DeadlineExceeded: nobody answered in time; the message may arrive all the same.
+            Refused: brokers do not take it: it does not arrive.
+            OutcomeUnknown: its time was over; it may have arrived, or arrive still.
+            DeadlineExceeded: its time was over before it could be sent: it does not arrive.
             ConfigError: an argument is wrong; nothing was sent.
         """
         submit = partial(
