@@ -13,6 +13,7 @@ import pytest
 
 from causeway.client.consumers import MailReaders
 from causeway.client.lots import SeenStream
+from causeway.client.session import Session
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.replication import Replication
@@ -150,6 +151,14 @@ def test_disorder_is_caught_when_a_transaction_overtakes_an_earlier_one_of_its_c
     monkeypatch.setattr(Participant, "is_behind", lambda *_: False)
     verdict = hunt("Order", workloads=["relay"], rate=60.0, resets=60.0, slow_links=60.0, loss=0.05)
     assert verdict.ending == "wrong", verdict.failure_line()
+
+
+def test_second_showing_is_caught_when_acknowledgements_are_called_kept_before_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Session, "keeps", lambda *_: True)
+    verdict = hunt("ExactlyOnce", workloads=["transactional", "offline"], rate=60.0, client_crashes=60.0)
+    assert "which had kept that it accepted it" in verdict.evidence, verdict.failure_line()
 
 
 def test_broken_fence_is_caught_when_a_member_confirms_behind_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,6 +87,8 @@ class Application:
         self.may_start: Callable[[], bool] = lambda: True
         """Whether it wants to be there at all now."""
         self.crashable = True
+        self.on_settled: Callable[[], None] | None = None
+        """Called once, the next time it has settled a letter."""
         self._numbers: dict[tuple[str, int], int] = {}
         self._out: dict[SentBatch, list[Letter]] = {}
         self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
@@ -99,6 +102,8 @@ class Application:
         """Those of them the session has taken note of."""
         self._accepted: dict[tuple[int, int], Letter] = {}
         """Everything this life settled, by consumer and mailbox number."""
+        self._noted: deque[tuple[int, Letter]] = deque()
+        """Settled, and with kept state perhaps not on disk: with the marks that tell."""
         self._consumers: dict[int, MailReader] = {}
         self._subscribed: dict[str, MailReader] = {}
         """The reader of each subscription that is not to end."""
@@ -150,6 +155,7 @@ class Application:
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers, self._subscribed = {}, {}, {}, {}, {}
         self._wanting = {}
+        self._noted.clear()
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -247,9 +253,14 @@ class Application:
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
         self._accepted[held.settled_as] = held.letter
+        if self.keeps:
+            self._noted.append((self.session.mark(), held.letter))
         certain = self.process.disk is not None or not held.lot.doubled  # by two ways only who remembers it is sure
         if certain and not held.lot.stale and held.number < VOLATILE_FROM:
             self._settling[held.settled_as] = held
+        if self.on_settled is not None:
+            told, self.on_settled = self.on_settled, None
+            told()
         self.process.poke()
 
     def told_broker(self, settle: Settle) -> None:
@@ -357,6 +368,8 @@ class Application:
                     return
                 case _:
                     pass
+        while self._noted and session.keeps(self._noted[0][0]):
+            self.panel.once.kept(self._noted.popleft()[1], self.name)
         if self._settling:
             self._look_for_confirmations()
 

@@ -183,10 +183,12 @@ class BusSending(BusBase):
         engine.check()
 
     def flush(self, timeout: float | None = None) -> None:
-        """Until everything sent is acknowledged or has failed. Raises the first failure nobody waited for."""
+        """Until everything sent is acknowledged or has failed, and with kept state what you acknowledged is on disk.
+        Raises the first failure nobody waited for."""
         engine = self._engine
         session = engine.session
-        if not engine.until(lambda: session.unresolved == 0, timeout):
+        mark = session.mark()
+        if not engine.until(lambda: session.unresolved == 0 and session.keeps(mark), timeout):
             raise DeadlineExceeded(f"{session.unresolved} messages are not acknowledged after {timeout:g} s")
         engine.check()
         error = engine.take_failure()
