@@ -316,6 +316,33 @@ async def test_exactly_once_survives_the_death_of_the_application(cluster: Local
         assert results == list(range(40))
 
 
+VICTIM = """
+import os, signal, sys, causeway.sync
+with causeway.sync.connect(sys.argv[1], name="victim") as bus:
+    for message in bus.receive("poisoned", timeout=3):
+        if message.text.startswith("poison"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(message.text, flush=True)
+"""
+
+
+async def test_message_that_kills_its_reader_every_time_ends_as_a_dead_letter_alone(cluster: LocalCluster) -> None:
+    async with causeway.connect(cluster.url, name="boss") as boss:
+        for text in ("a", "b", "poison", "c", "d"):
+            await boss.send("poisoned", text, service="transactional")
+        said, lives = [], 0
+        while "d" not in said:
+            lives += 1
+            assert lives < 12
+            command = [sys.executable, "-c", VICTIM, cluster.url]
+            done = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=60, check=False)
+            said += done.stdout.decode().split()
+        assert list(dict.fromkeys(said)) == ["a", "b", "c", "d"]
+        async with boss.consumer("dead/poisoned") as dead:
+            assert (await dead.get(timeout=10)).text == "poison"
+        assert [message.text async for message in boss.browse("dead/poisoned")] == ["poison"]
+
+
 READERS = {
     "async": """
 import asyncio, sys, causeway

@@ -19,11 +19,12 @@ from causeway.core.groups.policy import Policy
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.state import Group
 from causeway.core.machine import Turn
+from causeway.core.mail.answers import Returned
 from causeway.core.mail.backlog import Backlog
 from causeway.core.mail.box import Box
 from causeway.core.mail.consumers import Consumers
 from causeway.core.mail.contents import Contents
-from causeway.core.mail.mailbox import StoredBatch
+from causeway.core.mail.mailbox import Mailbox, StoredBatch
 from causeway.core.mail.office import Office
 from causeway.core.mail.outbox import Outbox
 from causeway.core.mail.participant import Participant
@@ -34,6 +35,7 @@ from causeway.core.topics.item import HandedBatch, Item
 from causeway.core.topics.items import Items
 from causeway.core.topics.leases import Leases
 from causeway.core.topics.publishing import Publishing
+from causeway.limits import ID_MAX
 from causeway.sim.checkers.atomicity import Atomicity
 from causeway.sim.checkers.base import Checker
 from causeway.sim.checkers.conservation import Conservation
@@ -159,6 +161,31 @@ def test_second_showing_is_caught_when_acknowledgements_are_called_kept_before_t
     monkeypatch.setattr(Session, "keeps", lambda *_: True)
     verdict = hunt("ExactlyOnce", workloads=["transactional", "offline"], rate=60.0, client_crashes=60.0)
     assert "which had kept that it accepted it" in verdict.evidence, verdict.failure_line()
+
+
+def test_endless_deaths_are_caught_when_readers_that_are_lost_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(self: Mailbox, conn: int) -> Returned:
+        return Returned([write for one in self.audience.of_conn(conn) for write in self.detach(conn, one)], [], [])
+
+    monkeypatch.setattr(Mailbox, "lose", lose)
+    verdict = hunt(workloads=["poison"])
+    assert (verdict.ending, "poison-reader" in verdict.evidence) == ("stuck", True), verdict.failure_line()
+
+
+def test_innocent_dead_letter_is_caught_when_all_that_a_lost_reader_held_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lose(self: Mailbox, conn: int) -> Returned:
+        writes, dead = [], []
+        for one in self.audience.of_conn(conn):
+            returned = self.give_back(conn, one, [(0, ID_MAX)], 0)
+            writes += [*returned.writes, *self.detach(conn, one)]
+            dead += returned.dead
+        return Returned(writes, dead, [])
+
+    monkeypatch.setattr(Mailbox, "lose", lose)
+    verdict = hunt("Poison", workloads=["poison"])
+    assert "innocent" in verdict.evidence, verdict.failure_line()
 
 
 def test_broken_fence_is_caught_when_a_member_confirms_behind_its_promise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,7 @@ WORKLOADS = (
     "topics",
     "causal",
     "relay",
+    "poison",
 )
 """What can be mixed; see `workloads`."""
 

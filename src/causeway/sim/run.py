@@ -322,6 +322,8 @@ class SimRun:
 
     def _bury(self, held: Held) -> None:
         self.panel.conservation.came_home(held.letter)
+        for workload in self.workloads:
+            workload.buried(held.letter)
         held.application.settle(held)
 
     def _storage_lost(self, broker: Broker) -> None:

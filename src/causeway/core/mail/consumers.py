@@ -7,13 +7,21 @@ Must not know: what a message is, beyond a key and a count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from causeway.errors import Code
 from causeway.limits import CREDIT_MAX, SELECTORS_PER_MAILBOX_MAX
+from causeway.types import SECOND, Instant
 
 if TYPE_CHECKING:
     from causeway.core.mail.batches import BatchPart
+
+
+SUSPECT: Final = 2
+"""What so many readers were lost with is handed out alone from then on, so that it is known what kills them."""
+
+ALONE_MAX: Final = 5 * SECOND
+"""A reader that has had one message alone for so long, and lives, gets others beside it: it may wait for them."""
 
 
 class Terms(NamedTuple):
@@ -30,7 +38,7 @@ class Terms(NamedTuple):
 class Consumer:
     """One consumer on one connection."""
 
-    __slots__ = ("conn", "credit", "held", "id", "selector", "served", "terms", "unsettled")
+    __slots__ = ("alone", "alone_until", "conn", "credit", "held", "id", "selector", "served", "terms", "unsettled")
 
     def __init__(self, conn: int, consumer: int, credit: int, terms: Terms) -> None:
         self.conn = conn
@@ -42,6 +50,9 @@ class Consumer:
         """Messages it holds; never more than its credit."""
         self.held: dict[BatchPart, None] = {}
         self.served = 0
+        self.alone = False
+        """What it holds was handed to it alone."""
+        self.alone_until: Instant = 0
 
     @property
     def room(self) -> int:
@@ -55,13 +66,15 @@ ANYTHING = Terms()
 class Consumers:
     """All consumers of a mailbox."""
 
-    __slots__ = ("_all", "_clients", "_exclusive", "_tick", "selective", "selectors", "sole")
+    __slots__ = ("_all", "_clients", "_exclusive", "_tick", "loners", "selective", "selectors", "sole")
 
     def __init__(self) -> None:
         self._all: dict[tuple[int, int], Consumer] = {}
         self._clients: dict[tuple[str, int], dict[tuple[int, int], Consumer]] = {}
         """The same by whose they are."""
         self._tick = 0
+        self.loners: dict[tuple[int, int], Consumer] = {}
+        """Those that get nothing beside the one message that they hold, for a while."""
         self.sole: Consumer | None = None
         """The one consumer, if there is exactly one, and it takes everything."""
         self.selectors: dict[str, int] = {}
@@ -111,6 +124,7 @@ class Consumers:
             if not mine:
                 del self._clients[found.terms.client]
             self._count(found.terms, -1)
+            self.loners.pop((conn, consumer), None)
         return found
 
     def _count(self, terms: Terms, by: int) -> None:
@@ -178,11 +192,25 @@ class Consumers:
         """Those that take messages now, in the order of their turns."""
         found: list[Consumer] = []
         for one in self._all.values():
-            if one.unsettled < one.credit and not clogged(one.conn):
+            if one.unsettled < one.credit and not clogged(one.conn) and (one.conn, one.id) not in self.loners:
                 found.append(one)
         if len(found) > 1:
             found.sort(key=_served)
         return found
+
+    def isolate(self, consumer: Consumer, now: Instant) -> None:
+        """It was just handed a message that may have killed others: nothing beside it until that is settled."""
+        consumer.alone, consumer.alone_until = True, now + ALONE_MAX
+        self.loners[consumer.conn, consumer.id] = consumer
+
+    def release(self, now: Instant) -> None:
+        """Whoever has settled its message, or has had it for long, gets others."""
+        for place in [place for place, one in self.loners.items() if not one.unsettled or now >= one.alone_until]:
+            del self.loners[place]
+
+    def next_release(self) -> Instant | None:
+        """When somebody has had its message for long."""
+        return min((one.alone_until for one in self.loners.values()), default=None)
 
     def serve(self, consumer: Consumer) -> None:
         """It had its turn."""

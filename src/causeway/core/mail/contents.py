@@ -305,6 +305,7 @@ class Contents:
         self.lanes.count -= count
         part.state = HELD
         part.holder = consumer
+        consumer.alone = False
         consumer.unsettled += count
         consumer.held[part] = None
 

@@ -110,6 +110,8 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=70):
     """The mailbox is a subscription: Attached comes when whoever publishes knows of it."""
     window: int = 0
     """How many of its credit it takes at first, until it says `Credit`; 0 for all."""
+    again: bool = False
+    """It was served before, and its process has not ended since."""
 
 
 class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):

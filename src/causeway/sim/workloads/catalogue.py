@@ -7,6 +7,7 @@ from causeway.sim.workloads.browsing import Looking
 from causeway.sim.workloads.causal import CausalTalk
 from causeway.sim.workloads.critical import CriticalTopics
 from causeway.sim.workloads.offline import Offline
+from causeway.sim.workloads.poison import Poison
 from causeway.sim.workloads.queue import Queue
 from causeway.sim.workloads.relay import Relay
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
@@ -21,6 +22,7 @@ CATALOGUE: dict[str, type[Workload]] = {
     "queue": Queue,
     "transfer": TokenMoves,
     "relay": Relay,
+    "poison": Poison,
     "browsing": Looking,
     "topics": Topics,
     "critical": CriticalTopics,

@@ -15,6 +15,7 @@ SAYS = {
     "queue": ("returned", "confirmed settlements"),
     "transfer": ("committed transactions", "transactions"),
     "relay": ("committed transactions", "acknowledged", "confirmed settlements"),
+    "poison": ("acknowledged", "ended readers", "confirmed settlements"),
     "browsing": ("exact looks", "views"),
     "causal": ("begun topics", "acknowledged", "delivered", "confirmed settlements"),
     "topics": ("begun subscriptions", "acknowledged", "delivered", "confirmed settlements", "ended readers"),
