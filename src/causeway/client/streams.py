@@ -37,6 +37,8 @@ from causeway.wire.headers import Headers
 RESEND_PAUSE: Duration = 50 * MILLISECOND
 """An owner that misses a batch says so for each later one; beginning again once per this time is enough."""
 
+REFUSED_ON_ITS_WAY = "the mailbox did not take it; what was sent after it in causal order goes on"
+
 SMALL_BYTES = 4096
 UNCOUNTED_MAX = 128
 """Up to so many messages of up to so many bytes join a batch between two looks at the window."""
@@ -272,8 +274,9 @@ class Streams:
             return
         stream.backoff = 0
         stream.refusal = None
+        error = Refused(code_of(head.refused, Code.UNAVAILABLE), REFUSED_ON_ITS_WAY) if head.refused else None
         for batch in stream.answered(head.first, head.last):
-            self._fates.settle(batch, head.first, head.last, None, delivered=head.delivered)
+            self._fates.settle(batch, head.first, head.last, error, delivered=head.delivered)
             if batch.original is not None:
                 self._fates.copied(batch, unwanted=head.unwanted)
 

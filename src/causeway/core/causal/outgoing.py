@@ -17,6 +17,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
+from causeway.errors import Code
 from causeway.types import NORMAL_PRIORITY, Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
@@ -169,8 +170,8 @@ class Outgoing:
         return True
 
     # Answers ---------------------------------------------------------------------------------------------------
-    def accepted(self, dest: str, first: int, last: int) -> list[Entry]:
-        """Ids arrived somewhere; entries that thereby have arrived everywhere."""
+    def accepted(self, dest: str, first: int, last: int, refused: int = 0) -> list[Entry]:
+        """Ids arrived somewhere, or were refused behind it; entries that thereby have arrived everywhere."""
         sent = self._sent.get(dest)
         done: list[Entry] = []
         while sent and first <= last:
@@ -178,6 +179,7 @@ class Outgoing:
             if found is None or found[0] > last:
                 break
             del sent[first]
+            found[1].refused = found[1].refused or refused
             done += self._arrived(found[1], dest)
             first = found[0] + 1
         if sent is not None and not sent:
@@ -190,9 +192,9 @@ class Outgoing:
         self._port.forget(turn, self._group, mailbox)
         self._last.pop(mailbox, None)
         done: list[Entry] = []
-        for _, entry in self._sent.pop(mailbox, {}).values():
-            done += self._arrived(entry, mailbox)
-        for entry in self._lanes.pop(mailbox, ()):
+        for entry in (*(entry for _, entry in self._sent.pop(mailbox, {}).values()), *self._lanes.pop(mailbox, ())):
+            if entry.row.dest == mailbox:
+                entry.refused = Code.NO_MAILBOX
             done += self._arrived(entry, mailbox)
         return done
 

@@ -57,6 +57,8 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     unwanted: bool = False
     """Published, and nobody wants it: it went no further than the source broker. Of way 1 of a critical topic, also:
     somebody may be served by way 0 alone, so that this is no acknowledgement without that one's."""
+    refused: int = 0
+    """In causal order: these had their place, so nobody waits for them, but did not arrive, for this reason (a code)."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):

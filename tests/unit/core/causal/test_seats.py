@@ -88,3 +88,4 @@ def test_a_mailbox_that_never_ends_has_not_ended_whoever_says_so(mailbox: str, *
         Rejected(SEAT, config_of(SEAT, ME).born, mailbox, 2, entry.number, entry.number, Code.NO_MAILBOX, "")
     )
     assert (mailbox not in entry.left) is believed
+    assert entry.refused == (Code.NO_MAILBOX if believed else 0)
