@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -204,6 +205,16 @@ class Outgoing:
             return []
         del entry.left[dest]
         return [] if entry.left else [entry]
+
+    def listing(self, most: int) -> list[dict[str, object]]:
+        """Seats and mailboxes that have not taken everything, up to so many: how many batches, and the oldest."""
+        found: list[dict[str, object]] = []
+        for dest, sent in islice(self._sent.items(), most):
+            oldest = next(iter(sent.values()))[1].row.published
+            count = len(sent) + len(self._lanes.get(dest, ()))
+            batch: dict[str, object] = {"source": oldest.source, "first": oldest.first, "since": oldest.at}
+            found.append({"to": dest, "count": count, **batch})
+        return found
 
     def forget(self, turn: Turn) -> None:
         """Another broker holds the seat: it sends what has not arrived."""

@@ -58,7 +58,7 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     """Published, and nobody wants it: it went no further than the source broker. Of way 1 of a critical topic, also:
     somebody may be served by way 0 alone, so that this is no acknowledgement without that one's."""
     refused: int = 0
-    """In causal order: these had their place, so nobody waits for them, but did not arrive, for this reason (a code)."""
+    """In causal order: these had their place, so nobody waits for them, but did not arrive; the code says why."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
