@@ -15,7 +15,8 @@ CausewayError
 │   └── DataLost           messages that a query was to read have ended before it did: names the mailbox
 ├── MessageFormatError     a body is not what its kind says, its kind is unknown, or reading it needs an opt-in
 ├── DeadlineExceeded       nobody answered in time
-└── Refused                a broker answered no: the code says why, `retriable` whether to try again
+│   └── OutcomeUnknown     a send or a commit was on its way: it may have happened, or may happen still
+└── Refused                it was not done and will not be: the code says why, `retriable` whether to try again
 """
 
 from __future__ import annotations
@@ -195,13 +196,24 @@ class MessageFormatError(CausewayError):
 
 
 class DeadlineExceeded(CausewayError, TimeoutError):
-    """The answer did not come in time; the outcome is unknown unless the text says otherwise."""
+    """The answer did not come in time."""
 
     retriable = True
 
 
+class OutcomeUnknown(DeadlineExceeded):
+    """A send or a commit may have happened, or may happen still: done again, it may happen twice."""
+
+    retriable = False
+
+    def __init__(self, detail: str, code: Code | None = None) -> None:
+        self.code = code
+        """What brokers said last, None if they said nothing."""
+        super().__init__(f"{detail}; its outcome is unknown")
+
+
 class Refused(CausewayError):
-    """A broker refused a request."""
+    """A request was refused: it was not done and will not be."""
 
     def __init__(self, code: Code, detail: str) -> None:
         self.code, self.detail = code, detail

@@ -74,6 +74,9 @@ STREAMS_PER_CLIENT_MAX: Final = 10_000
 CONSUMERS_PER_CONNECTION_MAX: Final = 1_000
 """Consumers of one connection, over all mailboxes; one more is refused."""
 
+LOST_READERS_MAX: Final = 64
+"""Readers per mailbox that were lost with their connections, and are known again when they come back."""
+
 WAITING_BYTES_MAX: Final = 64 * MIB
 """All that waits at one broker for owners, directory answers or epochs."""
 

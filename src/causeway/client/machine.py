@@ -390,6 +390,7 @@ class SessionMachine:
     def _end(self, turn: Turn, fatal: CausewayError | None) -> None:
         self.error = fatal or LocalProtocolError("the bus is closed; connect again")
         self.lanes.clear()
+        self._consumers.leave(turn)
         self._links.close_all(turn)
         self._streams.fail_all(self.error)
         self._transactions.fail_all(self.error)

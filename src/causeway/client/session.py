@@ -83,6 +83,14 @@ class Session(SessionMachine):
         quiet = not (self.unresolved or len(self._transactions) or self._fresh_commits)
         return quiet and self._consumers.quiet and (self._keeper is None or self._keeper.idle)
 
+    def mark(self) -> int:
+        """For `keeps`: where what was acknowledged until now ends."""
+        return 0 if self._keeper is None else self._keeper.mark()
+
+    def keeps(self, mark: int) -> bool:
+        """Whether what was acknowledged before a mark is on our own disk, if it is to be."""
+        return self._keeper is None or self._keeper.keeps(mark)
+
     @property
     def unresolved(self) -> int:
         """Messages sent and not yet acknowledged or failed."""
