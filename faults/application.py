@@ -174,7 +174,7 @@ class Application:
                     self.diary.note(Did.PROMISED, role.mailbox)
                 served.set()
                 while True:
-                    self._settle(role.mailbox, await consumer.get_batch(100), role.fatal_every)
+                    await self._settle(role.mailbox, await consumer.get_batch(100), role.fatal_every)
 
         return work
 
@@ -187,20 +187,22 @@ class Application:
                 await subscription.ready()
                 served.set()
                 while True:
-                    self._settle(role.name, await subscription.get_batch(100))
+                    await self._settle(role.name, await subscription.get_batch(100))
 
         return work
 
-    def _settle(self, place: str, messages: list[Message], fatal_every: int = 0) -> None:
+    async def _settle(self, place: str, messages: list[Message], fatal_every: int = 0) -> None:
+        noted = []
         for message in messages:
             letter = letter_of(message.body)
             self.diary.note(Did.GOT, place, letter, number=message.deliveries)
             if fatal_every and letter.number % fatal_every == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
             self.diary.note(Did.SETTLED, place, letter)
-            message.ack()
-            if self.life.state:
-                self.diary.note(Did.KEPT, place, letter)
+            noted.append((letter, message.ack()))
+        for letter, on_disk in noted if self.life.state else ():
+            await on_disk
+            self.diary.note(Did.KEPT, place, letter)
 
     def forward(self, role: Forwarding, served: asyncio.Event) -> Callable[[], Awaitable[None]]:
         """From one mailbox to others, in transactions."""

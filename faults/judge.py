@@ -24,6 +24,8 @@ from faults.diary import Did, Line
 from faults.jobs import Job, Reading, Subscribing
 
 SHOWN_MAX = 5
+REFUSED = "Refused "
+"""How the words for what the client raised begin, if that was the class of it."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -107,8 +109,6 @@ class Judge:
             self._tell_one(self.causality, line, line.place, letter)
             return
         for place, meant in self._copies(line, letter):
-            if line.did is Did.RETURNED:
-                self.order.share(place)  # what is given back comes behind others
             for checker in self._plain:
                 self._tell_one(checker, line, place, meant)
 
@@ -137,6 +137,8 @@ class Judge:
                 checker.acknowledged(letter)
             case Did.FAILED:
                 checker.failed(letter, line.detail)
+                if line.detail.startswith(REFUSED):
+                    checker.refused(letter)
             case Did.GOT:
                 checker.delivered(place, reader, letter)
             case Did.SETTLED:

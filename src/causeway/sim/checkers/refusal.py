@@ -1,38 +1,25 @@
-"""A refusal is final: what a sender was told is refused reaches nobody.
-
-`Refused` means that a broker said no, and invites to send again; what arrives
-all the same is there twice then.
-What has another outcome is not known to its sender: such a letter may arrive.
-"""
+"""A refusal is final: what a sender was told is refused reaches nobody, neither before nor after."""
 
 from __future__ import annotations
 
 from causeway.sim.checkers.base import Checker, Reader
 from causeway.sim.letters import Letter
 
-REFUSED = "Refused"
-"""How the reason begins when the client raised that."""
-
 
 class Refusal(Checker):
-    """Letters of every class."""
+    """Every class. A send whose outcome its client calls unknown is not refused."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._refused: dict[Letter, str] = {}
-        self._arrived: dict[Letter, None] = {}
+        self._refused: dict[Letter, None] = {}
+        self._seen: dict[Letter, Reader] = {}
 
-    def failed(self, letter: Letter, reason: str) -> None:
-        if reason.startswith(REFUSED):
-            self._refused[letter] = reason
-            if letter in self._arrived:
-                self._say(letter)
+    def refused(self, letter: Letter) -> None:
+        self._refused[letter] = None
+        if letter in self._seen:
+            self.complain(f"{letter} was refused after {self._seen[letter]} had got it")
 
     def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
-        if letter not in self._arrived:
-            self._arrived[letter] = None
-            if letter in self._refused:
-                self._say(letter)
-
-    def _say(self, letter: Letter) -> None:
-        self.complain(f"{letter} arrived, but its sender was told that it is refused: {self._refused[letter]}")
+        self._seen[letter] = reader
+        if letter in self._refused:
+            self.complain(f"{letter} was refused and reached {reader}")
