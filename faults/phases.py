@@ -129,6 +129,7 @@ def _links(rng: random.Random) -> list[Phase]:
         Step(Cut((a, b, "sender-1"), (c, d, e, "sender-2")), 8.0, 5.0),
         Step(Spoil((d, e), SHORT), 9.0, 5.0),
         Step(Signal((c,), "SIGHUP"), 2.0, 1.0),
+        Step(Cut(("reader-1",), (f"{OWNER}box-1",)), 6.0, 3.0),
     )
     return [
         Phase(name="short", steps=short, jobs=together(jobs, topics(), forwarding())),
@@ -189,7 +190,7 @@ def _processes(rng: random.Random) -> list[Phase]:
             jobs=carrying(),
             serves_within=SPARK_SECONDS,
         ),
-        Phase(name="poison", steps=(), jobs=poison(), calm=30.0),
+        Phase(name="poison", steps=(), jobs=poison(), calm=30.0, serves_within=20.0),
         Phase(name="refusals", steps=(Step(Pause((a, b, c)), 1.0, 12.0),), jobs=impatient()),
         Phase(
             name="refusals-halves",
