@@ -66,7 +66,7 @@ class Nemesis:
         """Everything works again and everybody is back; nothing more breaks."""
         self._active = False
         for number in list(self._cuts):
-            self._mend(number)
+            self.mend(number)
         weather = self.world.network.weather
         weather.loss = weather.duplicate = weather.reorder = 0.0
         network = self.world.network
@@ -153,6 +153,15 @@ class Nemesis:
         self._replaced = self._rng.choice([broker for broker in self.cluster.living() if broker is not self._replaced])
         self._lose_storage(self._replaced)
 
+    def cut_link(self) -> int | None:
+        """When all is healed: no frame passes between two brokers any more; the number of this cut."""
+        living = self.cluster.living()
+        if len(living) < 3:
+            return None  # nobody is between them
+        a, b = (broker.process for broker in self._rng.sample(living, 2))
+        self._count(f"cut link {a.name} {b.name}")
+        return self._cut([(a, b), (b, a)])
+
     def _rot(self) -> None:
         if self.whole() is not None:
             return
@@ -184,13 +193,18 @@ class Nemesis:
         elif rng.random() < 0.5:
             pairs = [(b, a) for a, b in pairs]
         self._count(f"partition {kind} {[p.name for p in inside]} {[p.name for p in outside]} {len(pairs)}")
+        number = self._cut(pairs)
+        self.world.after(self._up_to(self.options.partition_max), self.mend, number)
+
+    def _cut(self, pairs: list[tuple[Process, Process]]) -> int:
         self._cut_number += 1
         self._cuts[self._cut_number] = pairs
         for source, target in pairs:
             self.world.network.cut(source, target)
-        self.world.after(self._up_to(self.options.partition_max), self._mend, self._cut_number)
+        return self._cut_number
 
-    def _mend(self, number: int) -> None:
+    def mend(self, number: int) -> None:
+        """Frames pass again where this cut held them."""
         pairs = self._cuts.pop(number, None)
         if pairs is not None:
             self._count("mend")
