@@ -13,12 +13,12 @@ RUN    := $(VENV)/.installed-run
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
-CODE   := src tests tools bench examples
+CODE   := src tests tools bench examples faults
 
 # Tests in one process share the cores test by test; those of real processes file by file, as the tests of a file share
 # their brokers. Those that hold a rate or an outage against the clock run alone, so that nothing disturbs it.
-PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
-ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
+PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/faults tests/tidy
+ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py faults.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
 # What a release of Python can break; the rest runs on the oldest one alone.
 NEWEST_TESTS   := tests/unit tests/property tests/conformance
@@ -53,7 +53,7 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test test-processes test-spark test-newest test-interpreter evaluate bench soak
+.PHONY: run test test-processes test-spark test-newest test-interpreter evaluate bench soak faults
 run: $(RUN)  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 	@echo "To have the command \`causeway\` here: . $(BIN)/activate" >&2
@@ -88,6 +88,9 @@ bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and th
 
 soak: $(STAMP)  ## The simulator with SEEDS seeds (500) that nobody has run before; fails on any, and prints how to see it again
 	@$(BIN)/python -m causeway.sim.soak --seeds $(SEEDS) --jobs $(JOBS) $(ARGS)
+
+faults: $(STAMP)  ## Brokers and clients on hosts of their own, hurt in phases; every guarantee checked (ARGS="PHASE ... --seed N")
+	@$(BIN)/python -m faults $(ARGS)
 
 # Checking -------------------------------------------------------------------------------------------------------
 .PHONY: check lint types layers tidy generated

@@ -28,7 +28,7 @@ def below(*packages: str) -> list[Path]:
     return [path for path in python_files("src") if path.relative_to(SOURCE).parts[0] in packages]
 
 
-ALL = python_files("src", "tests", "tools", "bench", "examples")
+ALL = python_files("src", "tests", "tools", "bench", "examples", "faults")
 SRC = python_files("src")
 PURE = [
     *below("core", "domains", "placement", "selectors", "topics", "wire"),
