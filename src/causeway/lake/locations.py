@@ -96,7 +96,9 @@ class Location:
 
         infos = self.file_system.get_file_info(FileSelector(self.path, recursive=deep, allow_not_found=True))
         found = (
-            FileEntry(Location(self._root, info.path), info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0)
+            FileEntry(
+                Location(self._root, info.path), info.type == FileType.Directory, info.size or 0, info.mtime_ns or 0
+            )
             for info in infos
         )
         return sorted(found, key=lambda entry: entry.location.path)

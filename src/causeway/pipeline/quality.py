@@ -5,6 +5,7 @@ Owns: these checks. Must not know: any job.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from causeway.lake.schema import KINDS
 from causeway.lake.table import Segment, listing
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, Row
 
 MAGIC: Final = b"PAR1"
@@ -81,6 +83,22 @@ def with_checked_rows(frame: DataFrame, rules: Mapping[str, Column]) -> DataFram
         broken = F.raise_error(F.concat(F.lit(f"{BAD_ROW}{rule}; row of "), shown))
         frame = frame.where(F.when(holds, True).otherwise(broken.cast("boolean")))
     return frame
+
+
+def check_rows(rows: pa.Table, rule: str, holds: pa.ChunkedArray) -> None:
+    """The same for what one process holds."""
+    import pyarrow.compute as pc
+
+    broken = rows.filter(pc.invert(holds))
+    if broken.num_rows:
+        names = [name for name in ("writer", "life", "day", "domain") if name in broken.column_names]
+        shown = json.dumps(broken.select(names).slice(0, 1).to_pylist()[0], separators=(",", ":"))
+        raise bad_row(f"{rule}; row of {shown}")
+
+
+def bad_row(said: str) -> LakeError:
+    """What a row says that no writer writes."""
+    return LakeError("the lake", f"holds what no writer writes ({said})", "mend or move that segment")
 
 
 def few_rows(frame: DataFrame, most: int, what: str, remedy: str) -> list[Row]:
