@@ -233,10 +233,10 @@ def test_next_run_has_a_number_of_its_own(tmp_path: Path, begun: int, done: int,
     for name in kept:
         (tmp_path / "parts" / name).mkdir(parents=True)
     if fits:
-        increments._check_numbers(tmp_path, tmp_path / "parts")
+        increments._check_numbers(locate(tmp_path), locate(tmp_path / "parts"))
         return
     with pytest.raises(ConfigError, match="more runs than Spark wrote down"):
-        increments._check_numbers(tmp_path, tmp_path / "parts")
+        increments._check_numbers(locate(tmp_path), locate(tmp_path / "parts"))
 
 
 def test_second_command_with_the_checkpoint_is_refused_until_the_first_has_ended(

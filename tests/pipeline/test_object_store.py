@@ -1,0 +1,67 @@
+"""Lake, tables, checkpoints and reports in an object store: jobs say there what they say of a disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from causeway.trace import Step
+from tests.pipeline.lakes import NOON, day_of, event, latency, telemetry, write_segment
+from tests.pipeline.store_driver import STREAMS, VERSIONS
+from tests.store import BUCKET, object_store
+
+pytest.importorskip("moto", reason="no S3 server: install the group dev")
+CENTRAL = "https://repo1.maven.org/maven2"
+SEGMENTS = 8
+
+
+def can_be_had() -> bool:
+    """Whether Spark can load what it needs to read S3, or has it already."""
+    ((name, version),) = VERSIONS.items()
+    group, artifact = name.split(":")
+    if any(Path.home().glob(f".ivy2*/jars/{group}_{artifact}-{version}.jar")):
+        return True
+    page = f"{CENTRAL}/{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.pom"
+    try:
+        with urllib.request.urlopen(page, timeout=10) as found:
+            return bool(found.status == 200)
+    except OSError:
+        return False
+
+
+def write(lake: Path) -> None:
+    """Segments of every kind that follow each other: a message each that is sent, stored and settled in memory."""
+    for kind in ("telemetry", "latency", "events"):
+        for number in range(SEGMENTS):
+            second = NOON + number
+            rows = {
+                "telemetry": [telemetry(f"t{name}", second, 1 + number * name, item=f"i{name}") for name in (1, 2, 3)],
+                "latency": [latency("t1", second, "stored", {700 + number: 3})],
+                "events": [
+                    event(step, "shop", "box", 1 + number, sequence=2 * number + place, at=second * 10**9, service=1)
+                    for place, step in ((1, Step.TAKEN), (2, Step.DELIVERED))
+                ],
+            }[kind]
+            write_segment(lake, kind, rows, day=day_of(second), sealed=kind == "events")
+
+
+def test_jobs_say_of_a_lake_in_a_store_what_they_say_of_one_on_a_disk(tmp_path: Path) -> None:
+    if not can_be_had():
+        pytest.skip("hadoop-aws cannot be had from Maven Central")
+    write(tmp_path / "lake")
+    command = [sys.executable, "-m", "tests.pipeline.store_driver", str(tmp_path / "lake"), BUCKET]
+    with object_store() as variables:
+        done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said["compacted"]["replaced"] == 3 * SEGMENTS
+    for job in STREAMS:
+        assert said[job]["disk"], job
+        for way in ("small", "stream", "spark"):
+            assert said[job][way] == said[job]["disk"], (job, way)
