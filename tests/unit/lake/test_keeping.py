@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,24 @@ def test_writer_leaves_alone_what_somebody_else_has_compacted(tmp_path: Path) ->
     writer.close(TODAY * DAY)
     rows = rows_of(tmp_path)  # a LakeError if two had taken the place of one
     assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
+
+
+def test_readers_see_every_row_once_while_segments_are_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "MERGED_AT_ONCE", 3)
+    write(tmp_path, 1)
+    writing = threading.Thread(target=write, args=(tmp_path, 80), kwargs={"writer": BROKER._replace(life=6)})
+    writing.start()
+    looks, most = 0, 0
+    while writing.is_alive() or not looks:
+        rows = [row["sequence"] for row in rows_of(tmp_path) if row["life"] == 6]
+        assert rows == list(range(1, len(rows) + 1))
+        looks, most = looks + 1, len(rows)
+    writing.join()
+    assert len(rows_of(tmp_path)) == 2 + 160
+    assert looks > 1
+    assert most > 0
 
 
 # compact --------------------------------------------------------------------------------------------------------------
