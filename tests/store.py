@@ -21,7 +21,11 @@ def object_store() -> Iterator[dict[str, str]]:
     try:
         host, port = server.get_host_and_port()
         url = f"http://{host}:{port}"
-        urllib.request.urlopen(urllib.request.Request(f"{url}/traces", method="PUT")).close()
+        for method, page in (
+            ("POST", "moto-api/reset"),
+            ("PUT", "traces"),
+        ):  # it remembers what this process had before
+            urllib.request.urlopen(urllib.request.Request(f"{url}/{page}", method=method)).close()
         yield {
             "AWS_ENDPOINT_URL": url,
             "AWS_ACCESS_KEY_ID": "test",

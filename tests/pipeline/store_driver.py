@@ -22,14 +22,9 @@ from causeway.pipeline.session import open_session
 from tests.pipeline.lakes import rounded
 
 # Of Amazon's client only what Hadoop asks for: its usual bundle is 680 MB.
-VERSIONS = {"org.apache.hadoop:hadoop-aws": "3.5.0"}
-CLIENT = dict.fromkeys(("s3", "s3-transfer-manager", "sts"), "2.35.4")
-PACKAGES = ",".join(
-    [f"{name}:{version}" for name, version in VERSIONS.items()]
-    + [f"software.amazon.awssdk:{name}:{version}" for name, version in CLIENT.items()]
-)
+CLIENT = [f"software.amazon.awssdk:{name}:2.35.4" for name in ("s3", "s3-transfer-manager", "sts")]
 SETTINGS = {
-    "spark.jars.packages": PACKAGES,
+    "spark.jars.packages": ",".join(["org.apache.hadoop:hadoop-aws:3.5.0", *CLIENT]),
     "spark.jars.excludes": "software.amazon.awssdk:bundle",
     "spark.sql.shuffle.partitions": "2",
 }

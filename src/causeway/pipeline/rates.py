@@ -78,10 +78,11 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     quantile = number_option(request, "peak", PEAK_USUAL, 0, 1)
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
+    asked = _Asked(interval, period, quantile)
     if not request.stream and _is_small(request):
-        found = _of_few(request, interval, period, quantile, step)
+        found = _of_few(request, asked, step)
     else:
-        found = _of_many(spark, request, interval, period, quantile, step)
+        found = _of_many(spark, request, asked, step)
     written = output.write(request, found.periods, found.items, found.moments, found.events.brokers)
     return JobResult(
         job="rates",
@@ -93,6 +94,14 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         tables=(TOPICS, SERIES, *written),
         figures=output.figures(found.periods),
     )
+
+
+class _Asked(NamedTuple):
+    """Windows, periods, and which of these are the peak."""
+
+    interval: int
+    period: int
+    quantile: float
 
 
 class _Rates(NamedTuple):
@@ -111,15 +120,15 @@ def _is_small(request: JobRequest) -> bool:
     return all(has_few_rows(request.lake, kind, SMALL_ROWS) for kind in ("telemetry", "events"))
 
 
-def _of_few(request: JobRequest, interval: int, period: int, quantile: float, step: Callable[[], None]) -> _Rates:
+def _of_few(request: JobRequest, asked: _Asked, step: Callable[[], None]) -> _Rates:
     """In this process alone: Spark would spend its time on planning and on starting workers."""
     step()
-    blocks = read_blocks(request.lake, interval, request.options.get("domain", ""))
+    blocks = read_blocks(request.lake, asked.interval, request.options.get("domain", ""))
     days = some_days(days_in(blocks))
-    grid = make_grid(days, interval, period)
+    grid = make_grid(days, asked.interval, asked.period)
     step()
     found = rates_in(blocks, grid)
-    periods = find_peaks(found.sums, grid, quantile)
+    periods = find_peaks(found.sums, grid, asked.quantile)
     step()
     write_small_table(found.topics.drop_columns("rates"), request.out, TOPICS)
     write_small_table(found.topics.select(["item", "name", "rates"]), request.out, SERIES)
@@ -136,18 +145,16 @@ def _of_few(request: JobRequest, interval: int, period: int, quantile: float, st
     return _Rates(grid, periods, items, moments, read_said(request.lake, {day.domain for day in days}))
 
 
-def _of_many(
-    spark: SparkSession, request: JobRequest, interval: int, period: int, quantile: float, step: Callable[[], None]
-) -> _Rates:
+def _of_many(spark: SparkSession, request: JobRequest, asked: _Asked, step: Callable[[], None]) -> _Rates:
     """On executors."""
     step()
     cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
-    with kept(blocks_of(cells, interval)) as blocks:
+    with kept(blocks_of(cells, asked.interval)) as blocks:
         days = days_seen(blocks)
-        grid = make_grid(days, interval, period)
+        grid = make_grid(days, asked.interval, asked.period)
         step()
         with kept(blocks.mapInArrow(partial(topic_parts, grid), PARTS_SCHEMA)) as parts:
-            periods = find_peaks(period_sums(parts), grid, quantile)
+            periods = find_peaks(period_sums(parts), grid, asked.quantile)
             step()
             with kept(topics_of(parts, grid)) as found:
                 write_table(found.drop("rates"), request.out, TOPICS)

@@ -81,7 +81,7 @@ def test_lake_in_a_store_is_compacted_and_retired(bucket: Location, capsys: pyte
     lake = str(bucket / "lake")
     write(lake, 5, day=TODAY - 40)
     write(lake, 4, life=6)
-    assert compact(lake, idle=0, grace=0).segments_after == 6
+    assert compact(lake, idle=0, grace=0).segments_after == 4
     assert sequences(lake) == [1, 2, 3, 4, 5, 1, 2, 3, 4]
     retain(lake, days=30, grace=0)
     assert sequences(lake) == [1, 2, 3, 4]
