@@ -70,7 +70,7 @@ class SimRun:
         make_session: MakeSession = Session,
         log: Callable[[str], None] | None = None,
         tick: Callable[[Instant], None] | None = None,
-        lake: Path | None = None,
+        lake: str | Path | None = None,
     ) -> None:
         self.options = options
         self._tick = tick
@@ -95,7 +95,7 @@ class SimRun:
             self.world.watch(kind, self._watch)
         self.world.watch(Settle, self._watch_settle)
 
-    def _open_lake(self, lake: Path) -> SimLake:
+    def _open_lake(self, lake: str | Path) -> SimLake:
         require_pyarrow(lake)
         from causeway.sim.lake import SimLake
 
