@@ -24,8 +24,8 @@ from faults.diary import Did, Line
 from faults.jobs import Job, Reading, Subscribing
 
 SHOWN_MAX = 5
-REFUSED = "Refused "
-"""How the words for what the client raised begin, if that was the class of it."""
+REFUSED = "Refused"
+"""How the reason of a failure begins when the client raised that."""
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -312,6 +312,12 @@ LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
 LINKS_KNOWN_MAX: Final = 16_384
 """Brokers whose address is remembered; above it one that is not connected is forgotten."""
 
+BYPASSES_PER_LINK_MAX: Final = 2
+"""Third brokers over which one broker is reached, or asked for, at once: the best, and one to fall back to."""
+
+BYPASSES_MAX: Final = 1024
+"""All such ways of one broker, those that others asked for included; above it a broken link stays broken."""
+
 OTHERS_MAX: Final = 8
 """Further brokers named to a client, so that it has somewhere to turn."""
 

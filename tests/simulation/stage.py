@@ -83,6 +83,28 @@ class Stage(SimRun):
                 if not one_way:
                     self.world.network.cut(b, a)
 
+    def cut_link(self, a: Broker, b: Broker) -> None:
+        """No frame passes between two brokers; everybody else reaches both."""
+        self.world.network.cut(a.process, b.process)
+        self.world.network.cut(b.process, a.process)
+
+    def home_of(self, application: Application) -> Broker:
+        """The broker that an application is connected to."""
+        ends = [end for end in self.world.network.connections() if end.process is application.process]
+        found = [
+            broker
+            for broker in self.cluster.living()
+            for end in ends
+            if end.peer and end.peer.process is broker.process
+        ]
+        assert len(found) == 1, found
+        return found[0]
+
+    def bypassed_at(self, broker: Broker) -> dict[str, str]:
+        """Brokers that one sends to over a third one, as its status says."""
+        assert broker.machine is not None
+        return dict(broker.machine.statistics()["bypassed"])  # type: ignore[call-overload]
+
     def mend(self) -> None:
         for a in self.world.processes:
             for b in self.world.processes:

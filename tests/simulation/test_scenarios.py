@@ -5,6 +5,8 @@ The swarm finds what nobody thought of; these say what everybody should be able 
 
 from __future__ import annotations
 
+import pytest
+
 from causeway.sim.application import DeedEnd
 from causeway.sim.held import Held
 from causeway.types import MILLISECOND, SECOND, ServiceClass
@@ -66,6 +68,30 @@ def test_partition_one_way_owner_that_can_speak_but_not_hear_is_replaced() -> No
     stage._pass(15 * SECOND)
     assert set(letters) <= set(stage.acknowledged)
     stage.mend()
+    stage.rest()
+
+
+@pytest.mark.parametrize("is_holder", [False, True], ids=["stranger", "copy"])
+def test_cut_link_between_two_brokers_delays_senders_and_readers_for_less_than_three_seconds(is_holder: bool) -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    home = stage.home_of(sender)
+    for box in (f"box-{number}" for number in range(20)):
+        stage.join(box, reads=True)
+        if stage.owner_of(box) is not home and (home.name in stage.holders_of(box)) is is_holder:
+            break
+    owner, since = stage.owner_of(box), stage.world.now
+    stage.cut_link(home, owner)
+    while stage.world.now < since + 15 * SECOND:
+        letters = stage.write(sender, box, 2)
+        stage._pass(3 * SECOND)
+        assert set(letters) <= set(stage.acknowledged), f"{(stage.world.now - since) / SECOND} s after the cut"
+        assert set(letters) <= set(stage.arrived)
+    assert stage.home_of(sender) is home
+    assert owner.name in stage.bypassed_at(home)
+    stage.mend()
+    stage._pass(5 * SECOND)
+    assert stage.bypassed_at(home) == {}
     stage.rest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.drawing import check_drawing, draw
 from causeway.errors import ConfigError
+from causeway.figures import Bars, Figure
+from causeway.lake.locations import locate
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
 from causeway.pipeline.history import keep_going
@@ -40,8 +43,10 @@ EVERY_SECONDS_MAX: Final = 7 * 24 * 3600
 def pipeline(
     job: Annotated[str, typer.Argument(help="; ".join(f"{name}: {one.what}" for name, one in JOBS.items()) + ".")],
     *,
-    lake: Annotated[str, typer.Option(help="Folder of the trace lake.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for the results. Default: pipeline/JOB.")] = None,
+    lake: Annotated[
+        str, typer.Option(metavar="PLACE", help="Folder of the trace lake: a path, or a URI such as s3a://BUCKET/LAKE.")
+    ] = "",
+    out: Annotated[str, typer.Option(metavar="PLACE", help="Folder for the results. Default: pipeline/JOB.")] = "",
     master: Annotated[str, typer.Option(help="Spark master: local[N], or the URL of a cluster.")] = MASTER_USUAL,
     driver_memory: Annotated[
         str | None,
@@ -51,8 +56,8 @@ def pipeline(
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder where --stream records what it has read. Default: OUT/checkpoint.")
-    ] = None,
+        str, typer.Option(metavar="PLACE", help="Where --stream records what it has read. Default: OUT/checkpoint.")
+    ] = "",
     every: Annotated[
         str,
         typer.Option(metavar="TIME", help="For the job run: repeat it at this interval (90s, 10m, 1h) until stopped."),
@@ -71,10 +76,10 @@ def pipeline(
     --out under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
     was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
-    folder = str(out or Path("pipeline") / job)
-    kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""
-    if checkpoint is not None and not stream:
-        raise ConfigError("checkpoint", str(checkpoint), "is for --stream; give both")
+    folder = out or f"pipeline/{job}"
+    kept = (checkpoint or str(locate(folder) / "checkpoint")) if stream else ""
+    if checkpoint and not stream:
+        raise ConfigError("checkpoint", checkpoint, "is for --stream; give both")
     request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
     check_request(job, request)
     seconds = parse_every(job, every)
@@ -91,13 +96,23 @@ def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool
     """Run the job once, draw and print."""
     with spark_errors(), _display(session, job) as tick:
         found = run_job(session, job, request, tick)
-    pictures = [path.name for figure in found.figures for path in draw(figure, Path(request.out))]
+    pictures = [name for figure in found.figures for name in draw_to(figure, request.out)]
     result = write_result(found, request.out, pictures)
     if as_json:
         print_json(result)
     else:
         _show(found, request.out, pictures)
     return found
+
+
+def draw_to(figure: Figure | Bars, out: str) -> list[str]:
+    """Draw a figure into a folder, wherever that is; names of the files."""
+    place = locate(out)
+    with tempfile.TemporaryDirectory(prefix="causeway-") as folder:
+        drawn = draw(figure, Path(folder))
+        for path in drawn:
+            (place / path.name).write(path.read_bytes())
+    return [path.name for path in drawn]
 
 
 def _told_to_stop() -> threading.Event:

@@ -97,6 +97,12 @@ class PeerDown(msgspec.Struct, frozen=True):
     peer: Peer
 
 
+class WayChanged(msgspec.Struct, frozen=True):
+    """A broker that is up is sent to on another connection: what went over the one before may be lost."""
+
+    peer: Peer
+
+
 class PeerMessage(msgspec.Struct, frozen=True, gc=False):
     """A message of another broker."""
 
@@ -170,6 +176,7 @@ class PageLoaded(msgspec.Struct, frozen=True):
 InternalEvent = (
     PeerUp
     | PeerDown
+    | WayChanged
     | PeerMessage
     | ClientMessage
     | ClientGone

@@ -31,6 +31,7 @@ _SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",  # fewer files are looked at without a job
     "spark.sql.files.ignoreMissingFiles": "true",  # writers delete their oldest segments at the lake's bound
 }
 

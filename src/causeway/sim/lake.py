@@ -13,6 +13,7 @@ from causeway.client.session import Session
 from causeway.client.tracing import ApplicationTrace
 from causeway.errors import ConfigError
 from causeway.lake.segments import NO_DOMAIN, WriterName
+from causeway.lake.table import listing
 from causeway.lake.writer import CHUNK, LakeWriter
 from causeway.sim.world import Process, World
 from causeway.trace import TraceRecord
@@ -44,8 +45,8 @@ class SimLife:
 class SimLake:
     """The lake of one world."""
 
-    def __init__(self, folder: Path, world: World, domain_of: Callable[[str], str], copies: int) -> None:
-        if next(folder.glob("day=*"), None) is not None:
+    def __init__(self, folder: str | Path, world: World, domain_of: Callable[[str], str], copies: int) -> None:
+        if listing(str(folder)).live:
             remedy = "has a lake already, and lives in the simulator are counted from 1; choose an empty folder"
             raise ConfigError("lake", str(folder), remedy)
         self._folder = folder

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.lake.days import DAY_SECONDS
+from causeway.lake.locations import locate
 from causeway.lake.schema import KINDS, LAKE_VERSION, PARTITIONS
 from causeway.lake.sketch import GROWTH, NUMBER_MAX
 from causeway.pipeline.generate.writers import BEGINNING
@@ -70,7 +71,7 @@ def generate_telemetry(spark: SparkSession, lake: str, plan: TelemetryPlan, kind
     tasks = min(last - first + 1, max(2, spark.sparkContext.defaultParallelism * 4))
     blocks = spark.range(first, last + 1, 1, tasks)
     rows = blocks.mapInArrow(partial(draw_blocks, plan, kind), lake_schema(KINDS[kind]))
-    rows.write.mode("append").partitionBy(*PARTITIONS).parquet(lake)
+    rows.write.mode("append").partitionBy(*PARTITIONS).parquet(str(locate(lake)))
 
 
 def check_plan(plan: TelemetryPlan) -> None:
