@@ -162,6 +162,13 @@ class Nemesis:
         self._count(f"cut link {a.name} {b.name}")
         return self._cut([(a, b), (b, a)])
 
+    def be_busy(self, turn: Duration) -> None:
+        """When all is healed: every broker's turns take so long, and read one connection each; 0: as before."""
+        self._count(f"busy {turn}")
+        for broker in self.cluster.living():
+            broker.process.chunk = 64 if turn else 0
+            broker.process.cost_turn = turn or self.options.turn_cost
+
     def _rot(self) -> None:
         if self.whole() is not None:
             return
