@@ -266,6 +266,9 @@ SHARDS_MAX: Final = 1024
 SHARD_OPERATION_BYTES_MAX: Final = 1 * MIB
 """What the mailboxes of a shard write in a turn is one operation up to here, then the next one: it must fit a frame."""
 
+GROUPS_SETTLED_MAX: Final = 64
+"""Groups that one turn reconsiders when a broker comes or goes; the next turns go on: signs of life come between."""
+
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""
 

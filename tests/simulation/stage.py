@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from causeway.sim.application import Application
 from causeway.sim.cluster import Broker
 from causeway.sim.faults import options_calm
@@ -99,6 +101,25 @@ class Stage(SimRun):
         ]
         assert len(found) == 1, found
         return found[0]
+
+    def configuration_of(self, mailbox: str) -> tuple[int, str]:
+        """The epoch and the owner of a mailbox."""
+        owner = self.owner_of(mailbox)
+        assert owner.machine is not None
+        groups = owner.machine.statistics()["groups"]
+        return next(group["epoch"] for group in groups if group["name"] == mailbox), owner.name  # type: ignore[attr-defined]
+
+    def has_all_copies(self) -> bool:
+        """Whether everybody has joined and every group is served with three complete copies: what a person counts."""
+        latest: dict[str, Any] = {}
+        for broker in self.cluster.members():
+            if broker.machine is None or not broker.machine.statistics()["active"]:
+                return False
+            for group in broker.machine.statistics()["groups"]:  # type: ignore[attr-defined]
+                known = latest.get(group["name"])
+                if known is None or (group["epoch"], group["serving"]) > (known["epoch"], known["serving"]):
+                    latest[group["name"]] = group
+        return all(g["serving"] and not g["incomplete"] and len(g["members"]) >= 3 for g in latest.values())
 
     def bypassed_at(self, broker: Broker) -> dict[str, str]:
         """Brokers that one sends to over a third one, as its status says."""

@@ -28,6 +28,7 @@ from causeway.core.events import (
     Drained,
     DriverEvent,
     InternalEvent,
+    Lagged,
     LeaveRequested,
     Loaded,
     Measured,
@@ -226,6 +227,8 @@ class Node:
             case Drained():
                 self._links.on_drained(event.conn)
                 self._desk.on_drained(event.conn)
+            case Lagged():
+                self._links.on_lagged(event.duration)
             case LeaveRequested():
                 self._leaving = not self._departing
             case Measured():

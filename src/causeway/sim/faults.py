@@ -11,6 +11,8 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
   themselves say that they bear it, which is all that a person who replaces disks can see (`status`);
 - links between two brokers are also cut one after another for long, without any other fault: every other way is open,
   so nobody may wait longer than it takes to notice and to send again over a third broker;
+- turns take time: for a while every broker reads its connections one after the other, and needs about the silence to
+  read those of all brokers once, while nothing else is broken; nobody may be taken for dead for it;
 - with `memory` durability a crash is the loss of a storage, so the same rule holds for every crash;
 - rows rot on one broker at a time, and the next one's only after all groups are whole and all rows are good again;
   not in a run that also loses storages: then the good copy might be the lost one;
@@ -93,8 +95,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     disk_losses: float = 0.0
     replacements: int = 0
     """Storages lost one after another once all else is healed, each as soon as the cluster calls itself healthy."""
-    link_cuts: int = 0
+    link_outages: int = 0
     """Links between two brokers cut one after another once all else is healed, each for `cut_lasts`."""
+    busy_spells: int = 0
+    """Times, once all else is healed, when the turns of all brokers are long."""
     rots: float = 0.0
     rot_local: bool = False
     """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without, among 3 or more."""
@@ -310,7 +314,8 @@ RANGES: dict[str, Draw] = {
     "down_max": spread(50, 8000, MILLISECOND),
     "disk_losses": sometimes(2.0, 20.0, 0.3),
     "replacements": among(0, 0, 0, 0, 0, 4, 6),
-    "link_cuts": among(0, 0, 0, 2),
+    "link_outages": among(0, 0, 0, 2),
+    "busy_spells": among(0, 0, 0, 1),
     "rots": sometimes(5.0, 60.0, 0.3),
     "rot_local": odds(0.3),
     "roaming": odds(0.2),

@@ -163,6 +163,13 @@ class Nemesis:
         self._count(f"cut link {a.name} {b.name}")
         return self._cut([(a, b), (b, a)])
 
+    def be_busy(self, turn: Duration) -> None:
+        """When all is healed: every broker's turns take so long, and read one connection each; 0: as before."""
+        self._count(f"busy {turn}")
+        for broker in self.cluster.living():
+            broker.process.chunk = 64 if turn else 0
+            broker.process.cost_turn = turn or self.options.turn_cost
+
     def _rot(self) -> None:
         if self.whole() is not None:
             return
@@ -212,7 +219,7 @@ class Nemesis:
         return back if self._rng.random() < 0.5 else pairs
 
     def _cut(self, pairs: list[tuple[Process, Process]], most: Duration = 0) -> int:
-        """The number under which these cuts are mended: by somebody, or after up to `most`."""
+        """Frames no longer pass, for a while of at most this, or (0) until `mend`."""
         self._cut_number += 1
         self._cuts[self._cut_number] = pairs
         for source, target in pairs:

@@ -257,6 +257,11 @@ class Network:
             if end.conn % 2 == 1 and end.up and end.peer is not None
         ]
 
+    def other_end(self, process: Process, conn: int) -> Process | None:
+        """Who is at the other end of a connection."""
+        end = self._ends.get(process.index, {}).get(conn)
+        return end.peer.process if end is not None and end.peer is not None else None
+
     def reset(self, end: End) -> None:
         """Both ends learn at once that the connection broke; what was on its way is lost."""
         for one in (end, end.peer):

@@ -17,6 +17,7 @@ import msgspec
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.config import BrokerConfig
+from causeway.core.effects import Close
 from causeway.core.mail.dead_letters import dead_letter_name
 from causeway.core.messages import Deliver, Message, Settle
 from causeway.core.node import Node
@@ -51,6 +52,9 @@ LOOK_EVERY = 500 * MILLISECOND
 
 ROAM_EVERY = 1 * SECOND
 """How often clients that roam ask, and may move: a run lasts seconds, not hours."""
+
+BUSY_LASTS = 10 * SECOND
+"""How long turns are long."""
 
 JUST_AFTER = 2 * MILLISECOND
 """Applications crash so soon after they have acknowledged something, or at any other time."""
@@ -111,7 +115,7 @@ class SimRun:
             self.nemesis.begin()
             self._pass(self.options.safety)
             self.nemesis.heal()
-            reason = self._replace_storages() or self._cut_links()
+            reason = self._replace_storages() or self._cut_links() or self._be_busy()
             self._wind_down()
             reason = reason or self._converge()
             if reason is not None:
@@ -188,7 +192,7 @@ class SimRun:
     def _cut_links(self) -> str | None:
         """Cut one link between two brokers after another; who waited too long for it, or None."""
         options = self.options
-        for _ in range(options.link_cuts):
+        for _ in range(options.link_outages):
             stop = self.world.now + options.patience
             while self.convergence.pending() is not None and self.world.now < stop:
                 self._pass(LOOK_EVERY)
@@ -206,6 +210,27 @@ class SimRun:
                     return f"one link is cut, and {reason}"
             self.nemesis.mend(cut)
         return None
+
+    def _be_busy(self) -> str | None:
+        """Let the turns of all brokers take long for a while; who was taken for dead although it lives, or None."""
+        options, found = self.options, list[str]()
+
+        def look(process: Process, close: Close) -> None:
+            other = self.world.network.other_end(process, close.conn)
+            if close.reason == "silent for too long" and other is not None and other.broker and other.alive:
+                found.append(f"{process.name} takes {other.name} for dead, which is busy")
+
+        for _ in range(options.busy_spells):
+            stop = self.world.now + options.patience
+            while self.convergence.pending() is not None and self.world.now < stop:
+                self._pass(LOOK_EVERY)
+            self.world.on_close = look
+            self.nemesis.be_busy(options.silence // max(1, len(self.cluster.living())))
+            self._pass(BUSY_LASTS)
+            self.nemesis.be_busy(0)
+            self._pass(2 * options.silence)
+            self.world.on_close = None
+        return found[0] if found else None
 
     def _waits_longer(self, most: Duration, since: Instant) -> str | None:
         """Who has waited longer than this for what it sent since then."""

@@ -65,6 +65,8 @@ class Book:
         """Brokers whose dial failed: perhaps others reach them."""
         self.timers: Deadlines[Timer] = Deadlines(alarm)
         self.sweep_due: Instant = 0
+        self.doubt_after: Duration = config.heartbeat // 2
+        """An answer is overdue after so long, as busy as we are now."""
         self._config = config
         self._rng = rng
         self._conn_next: Conn = 1
@@ -145,7 +147,7 @@ class Book:
             weight = (3 if channel is link.channel else 4) * (1 if channel.via is None else 2)
             if channel.via is None and trip <= SLOW_MIN:
                 trip = 0
-            return channel.is_doubtful(turn.now, self._config.heartbeat // 2), weight * trip, channel.via is not None
+            return channel.is_doubtful(turn.now, self.doubt_after), weight * trip, channel.via is not None
 
         before, link.channel = link.channel, min(link.channels, key=cost, default=None)
         if link.channel is not None and link.channel is not before:

@@ -42,7 +42,6 @@ class Bypasses:
         receive: Callable[[Turn, Conn, Message, bytes], None],
     ) -> None:
         self._patience = config.silence
-        self._doubt = config.heartbeat // 2
         self._book = book
         self._greeting = greeting
         self._receive = receive
@@ -72,7 +71,7 @@ class Bypasses:
 
     def _can_pass_on(self, turn: Turn, other: Link, nearer_than: Duration) -> bool:
         direct = other.direct
-        if direct is None or direct.is_doubtful(turn.now, self._doubt):
+        if direct is None or direct.is_doubtful(turn.now, self._book.doubt_after):
             return False
         return (direct.round_trip or 0) < nearer_than
 

@@ -54,6 +54,7 @@ class Channel:
         "round_trip",
         "said_at",
         "said_wanted",
+        "slowest",
         "stage",
         "timed_at",
         "told",
@@ -89,6 +90,8 @@ class Channel:
         """When the first question was sent that nothing has answered since; 0 when all are answered."""
         self.round_trip: Duration | None = None
         """Smoothed, of this connection alone."""
+        self.slowest: Duration = 0
+        """The longest that an answer took of late: how busy the other end is."""
         self.clogged = False
         self.remote = ""
         """Of an inbound one: the address at its other end."""
@@ -122,6 +125,7 @@ class Channel:
     def measured(self, sample: Duration) -> None:
         """Take one round trip into the smoothed one."""
         self.round_trip = smoothed(self.round_trip, sample)
+        self.slowest = max(sample, self.slowest - self.slowest // 4)
         if self.via is None and self.link is not None:
             best = self.link.round_trip_best
             self.link.round_trip_best = sample if best is None else min(best, sample)

@@ -297,6 +297,10 @@ class Links:
         if channel is not None:
             channel.clogged = False
 
+    def on_lagged(self, duration: Duration) -> None:
+        """What arrives may wait so long before we are told of it."""
+        self._pulse.on_lagged(duration)
+
     def next_deadline(self) -> Instant | None:
         """When `on_deadline` has something to do."""
         return self._book.timers.next()
@@ -310,7 +314,7 @@ class Links:
                 link = self._links.get(BrokerId(which)) if isinstance(which, bytes) else None
                 if link is not None and link.queue:
                     self._book.dial_when_rested(turn, link)
-            elif isinstance(which, int):
+            elif isinstance(which, int) and which in self._channels:  # not if it led over one that has just been cut
                 self._on_overdue(turn, self._channels[which])
 
     def _on_overdue(self, turn: Turn, channel: Channel) -> None:

@@ -4,6 +4,10 @@ A link that was heard of lately needs none, so that an idle one is asked once in
 first; who does not answer is asked again with every heartbeat until the silence is over. What a broker has to say of
 itself travels with the question until it was answered, and then no more.
 
+How long somebody may be silent is counted from what both ends can do: who is busy hears late and answers late, and is
+not dead (as in Lifeguard: Dadgar, Phillips & Currey, "Lifeguard: Local Health Awareness for More Accurate Failure
+Detection").
+
 An answer that is overdue casts doubt on the connection, not yet on the broker: a way over a third one is looked for
 before the silence is over (`bypass`), and taken if it is better.
 
@@ -35,6 +39,8 @@ SLOW_FACTOR: Final = 4
 """A link that takes so many times its best round trip, and more than SLOW_MIN, is slow: there may be a better way."""
 NONCES: Final = 127
 """One byte on the wire; a link has one question at a time, so an answer that is late names another one."""
+PATIENCE_MAX: Final = 4
+"""However busy both ends are, who says nothing for so many times the silence is dead."""
 CLIENT_PATIENCE: Final = 4
 """Clients are asked for signs of life so many times more seldom than brokers."""
 
@@ -63,8 +69,20 @@ class Pulse:
         self._bypasses = bypasses
         self._rng = rng
         self._nonce = 0
+        self._lag: Duration = 0
+        """How late we hear of what arrives: the worst of late, half as much with every heartbeat."""
         self._quiet_max = max(config.heartbeat // 2, config.silence - BEATS_BEFORE_SILENCE * config.heartbeat)
         """Who was heard of within this is not asked."""
+
+    def on_lagged(self, duration: Duration) -> None:
+        """What arrives may wait so long before we hear of it."""
+        self._lag = max(self._lag, duration)
+        self._book.doubt_after = self._config.heartbeat // 2 + 2 * self._lag
+
+    def patience(self, channel: Channel) -> Duration:
+        """How long the other end may say nothing."""
+        busy = 2 * self._lag + 2 * max(0, channel.slowest - self._config.heartbeat)
+        return min(self._config.silence + busy, PATIENCE_MAX * self._config.silence)
 
     def sweep(self, turn: Turn) -> None:
         """Look at every connection, once per heartbeat."""
@@ -84,6 +102,8 @@ class Pulse:
             elif channel.via is None and channel.link is not None and now - channel.heard_at >= beat:
                 if channel.link.channel is None and channel.stage is not Stage.CLOSING:
                     self._bypasses.seek(turn, channel.link)  # our dial is not answered
+        self._lag //= 2
+        book.doubt_after = beat // 2 + 2 * self._lag
         unreached, book.unreached = book.unreached, {}
         for broker in unreached:
             self._bypasses.seek(turn, book.links[broker])
@@ -99,10 +119,10 @@ class Pulse:
     def _look_at_broker(self, turn: Turn, channel: Channel) -> None:
         book, now, link = self._book, turn.now, channel.link
         assert link is not None
-        if now - channel.heard_at > self._config.silence:
+        if now - channel.heard_at > self.patience(channel):
             book.cut(turn, channel, "silent for too long")
             return
-        if channel.is_doubtful(now, self._config.heartbeat // 2):
+        if channel.is_doubtful(now, book.doubt_after):
             self._bypasses.seek(turn, link)
         elif (trip := _slow_trip(link, channel)) is not None:
             self._bypasses.seek(turn, link, nearer_than=trip // SLOW_FACTOR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from causeway.core.events import PeerDown
+from causeway.core.links.book import SWEEP
 from causeway.core.messages import Bypassed, Goodbye, Hail, Hello, Ping, Welcome
 from causeway.types import MILLISECOND, SECOND
 from causeway.wire.codec import decode_head, encode_head
@@ -139,6 +140,21 @@ def test_where_all_links_are_slow_no_way_over_others_is_looked_for() -> None:
         link.direct.round_trip, link.round_trip_best = 200 * MILLISECOND, MILLISECOND
     wire.pass_time(SECOND // 4)
     assert all(len(link.channels) == 1 for link in a.links._book.links.values())
+
+
+def test_way_that_is_overdue_when_the_link_below_it_is_cut_ends_once() -> None:
+    wire, a, b, c = triangle()
+    wire.cut_link(a, b)
+    wire.pass_time(1100 * MILLISECOND)
+    wire.cut_link(c, b)
+    wire.cut_link(a, c)
+    book = a.links._book
+    for conn in list(book.ways):
+        book.timers.set(("greet", conn), book.sweep_due)
+    book.links[c.peer.id].channels[0].heard_at = 0
+    book.timers.set(SWEEP, book.sweep_due)
+    wire.pass_time(2 * SECOND)
+    assert a.links.bypassed() == {}
 
 
 def test_restarted_broker_is_seen_as_such_over_another() -> None:
