@@ -15,8 +15,10 @@ from typing import Any
 
 import msgspec
 
-from causeway.client.stretches import ReadStretch
+from causeway.client.stretches import EVERYTHING, ReadFilter, ReadStretch
 from causeway.errors import CausewayError, ConfigError
+from causeway.limits import ID_MAX
+from causeway.pipeline.connector.filters import ALL, Narrowed
 from causeway.pipeline.connector.options import EARLIEST, LATEST, Edge, ReadOptions
 from causeway.topics import items_of
 
@@ -37,6 +39,8 @@ class ReadPlace(msgspec.Struct, frozen=True):
 
     mailbox: str
     patterns: tuple[str, ...] = ()
+    wanted: ReadFilter = EVERYTHING
+    """What to ask the broker for; what it shows may still be more than the patterns say."""
 
     @property
     def is_history(self) -> bool:
@@ -68,10 +72,10 @@ def from_offset(offset: Mapping[str, Any]) -> Positions:
 
 
 # Finding -------------------------------------------------------------------------------------------------------
-def find_places(bus: Any, options: ReadOptions) -> list[ReadPlace]:
+def find_places(bus: Any, options: ReadOptions, narrowed: Narrowed = ALL) -> list[ReadPlace]:
     """The mailboxes to read. Raises Refused when nobody keeps a history of some topics and none is asked for."""
     histories: dict[str, list[str]] = {}
-    for pattern in options.topics:
+    for pattern in narrowed.patterns(options.topics):
         if options.history_seconds:
             bus.keep_history(pattern, seconds=options.history_seconds)
         try:
@@ -80,8 +84,15 @@ def find_places(bus: Any, options: ReadOptions) -> list[ReadPlace]:
             error.add_note(f"A source reads topics from a history; option historySeconds begins one of {pattern!r}.")
             raise
     return [
-        *(ReadPlace(mailbox, tuple(patterns)) for mailbox, patterns in histories.items()),
-        *(ReadPlace(queue) for queue in options.queues),
+        *(
+            ReadPlace(mailbox, tuple(patterns), ReadFilter(narrowed.asked(patterns), narrowed.since, narrowed.until))
+            for mailbox, patterns in histories.items()
+        ),
+        *(
+            ReadPlace(queue, (), ReadFilter((), narrowed.since, narrowed.until))
+            for queue in options.queues
+            if narrowed.queues is None or queue in narrowed.queues
+        ),
     ]
 
 
@@ -111,12 +122,35 @@ def find_position(bus: Any, place: ReadPlace, edge: Edge) -> Position:
         return _at(bus, place.mailbox, 0, end)
     assert isinstance(edge.where, int)
     wanted: int = edge.where
-    if not place.is_history:
-        return _at(bus, place.mailbox, min(wanted, end.number), end)
-    if any(len(items_of(pattern)) > 1 for pattern in place.patterns):
+    if len(_items(place.patterns)) > 1:
         remedy = "offsets count per first level of topics; name the first level in the pattern, or give a timestamp"
         raise ConfigError("startingOffsets", wanted, remedy)
+    return _find_offset(bus, place, wanted)
+
+
+def _items(patterns: tuple[str, ...]) -> set[str]:
+    """Offsets count per item: only in a queue, and of topics of one item, do they rise with the numbers."""
+    return {item for pattern in patterns for item in items_of(pattern)}
+
+
+def _find_offset(bus: Any, place: ReadPlace, wanted: int) -> Position:
+    """Before the first message with this offset or a higher one."""
+    end = last_position(bus, place.mailbox)
+    if not place.is_history:
+        return _at(bus, place.mailbox, min(wanted, end.number), end)
     return _search(bus, place.mailbox, end, lambda stretch: (stretch.offset or 0) >= wanted)
+
+
+def find_range(bus: Any, place: ReadPlace, options: ReadOptions, narrowed: Narrowed) -> tuple[Position, Position]:
+    """What `spark.read` reads of a place: between the edges that were said, and those of the offsets asked for."""
+    start = find_position(bus, place, edge_of(options.start, place))
+    end = find_position(bus, place, edge_of(options.end, place))
+    if len(_items(place.wanted.topics or place.patterns)) <= 1:
+        if narrowed.first > 0:
+            start = max(start, _find_offset(bus, place, narrowed.first), key=lambda one: one.number)
+        if narrowed.stop < ID_MAX:
+            end = min(end, _find_offset(bus, place, narrowed.stop), key=lambda one: one.number)
+    return start, end
 
 
 def _first(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:

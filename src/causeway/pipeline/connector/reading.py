@@ -9,11 +9,11 @@ Owns: Spark's reader classes. Must not know: how positions are found (`positions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 from causeway.client.stretches import ReadStretch
 from causeway.errors import ConfigError, DataLost
 from causeway.pipeline.connector.bus import open_bus
+from causeway.pipeline.connector.filters import ALL, index_of, narrow
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
     Position,
@@ -33,11 +34,11 @@ from causeway.pipeline.connector.positions import (
     edge_of,
     find_places,
     find_position,
+    find_range,
     from_offset,
     last_position,
 )
 from causeway.pipeline.connector.rows import record_batches
-from causeway.topics import TopicIndex
 
 
 class SlicePartition(InputPartition):
@@ -51,17 +52,17 @@ def read_slice(options: ReadOptions, schema: StructType, value: Slice) -> Iterat
     """On an executor: the rows of a slice."""
     with open_bus(options.connection) as bus:
         stretches = _checked(bus, value, fail=options.fail_on_data_loss)
-        yield from record_batches(_wanted(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
+        yield from record_batches(_asked_for(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
 
 
 def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[ReadStretch]:
     """The stretches of a slice, with the certainty that none is missing, if that can be had."""
     following = value.before
-    for stretch in bus.read(value.place.mailbox, value.start, value.stop):
-        if value.place.is_history:
-            _check_gap(value, following, stretch.before, fail=fail)
-            following = stretch.before + stretch.count
-        yield stretch
+    for page in bus.read_pages(value.place.mailbox, value.start, value.stop, wanted=value.place.wanted):
+        if value.place.is_history and page.through >= 0:
+            _check_gap(value, following, page.through - page.count, fail=fail)
+            following = page.through
+        yield from page.stretches
     if value.through >= 0:
         _check_gap(value, following, value.through, fail=fail)
     if fail and bus.extent(value.place.mailbox).born != value.born:
@@ -78,14 +79,29 @@ def _lost(place: ReadPlace, what: str) -> DataLost:
     return DataLost(place.mailbox, what, f"{remedy}, or go on without them with failOnDataLoss=false")
 
 
-def _wanted(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
-    """A history may keep more topics than are read, and a queue express messages, which nobody can read twice."""
+def _asked_for(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
+    """A broker may show more topics than are read, and a queue express messages, which nobody can read twice."""
     if not place.is_history:
         return (stretch for stretch in stretches if stretch.before >= 0)
-    index = TopicIndex()
-    for pattern in place.patterns:
-        index.add(pattern, pattern)
+    index = index_of(place.patterns)
     return (stretch for stretch in stretches if stretch.topic is not None and index.wants(stretch.topic))
+
+
+class PushFilters:
+    """The method `pushFilters`, in a form that a session which pushes no filters accepts.
+
+    Spark refuses a reader that has the method of its own in a session where spark.sql.python.filterPushdown.enabled is
+    not set, as it usually is not. Our reader does without as well: it reads more. So it passes for inherited.
+    """
+
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
+        self._push = push
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """What Spark calls."""
+        return self._push(filters)
 
 
 class CausewayReader(DataSourceReader):
@@ -94,15 +110,25 @@ class CausewayReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
+        self._narrowed = ALL
+
+    @property
+    def pushFilters(self) -> PushFilters:  # noqa: N802
+        """Read less, as the query's WHERE says."""
+        return PushFilters(self._push)
+
+    def _push(self, filters: list[Filter]) -> Iterable[Filter]:
+        """The filters that Spark has to check again."""
+        self._narrowed, again = narrow(filters)
+        return again
 
     def partitions(self) -> list[InputPartition]:
         """What there is now, divided."""
         options = self._options
         slices: list[Slice] = []
         with open_bus(options.connection) as bus:
-            for place in find_places(bus, options):
-                start = find_position(bus, place, edge_of(options.start, place))
-                end = find_position(bus, place, edge_of(options.end, place))
+            for place in find_places(bus, options, self._narrowed):
+                start, end = find_range(bus, place, options, self._narrowed)
                 slices += divide(
                     place, start, end, partitions_min=options.partitions_min, records_max=options.records_max
                 )

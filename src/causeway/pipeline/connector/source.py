@@ -5,6 +5,8 @@ Owns: the name, and which reader or writer serves a query. Options are checked o
 
 from __future__ import annotations
 
+from typing import Final
+
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
@@ -55,6 +57,11 @@ class CausewaySource(DataSource):
         return CausewayStreamWriter(options)
 
 
+PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+
+
 def register(spark: SparkSession) -> None:
-    """Let this session know `format("causeway")`."""
+    """Let this session know `format("causeway")`, and push filters down, unless it was told not to."""
     spark.dataSource.register(CausewaySource)
+    if PUSHDOWN not in spark.conf.getAll:
+        spark.conf.set(PUSHDOWN, "true")
