@@ -118,6 +118,9 @@ class ReadFilter(msgspec.Struct, frozen=True):
     """Only what was taken at this instant, in nanoseconds since 1970, or later."""
     until: Instant = 0
     """Only what was taken before this instant; 0 for all."""
+    part: int = 0
+    parts: int = 0
+    """Only this one of so many parts, each of which has whole topics, and in a queue whole senders; 0 for all."""
 
     def check(self) -> ReadFilter:
         """Itself. Raises ConfigError, or TopicError for a wrong pattern."""
@@ -128,6 +131,8 @@ class ReadFilter(msgspec.Struct, frozen=True):
         for field, value in (("since", self.since), ("until", self.until)):
             if type(value) is not int or not 0 <= value <= ID_MAX:
                 raise ConfigError(field, value, "must be nanoseconds since 1970")
+        if not 0 <= self.part < max(1, self.parts):
+            raise ConfigError("part", self.part, f"must be one of {self.parts} parts, the first of which is 0")
         return self
 
 
@@ -188,6 +193,8 @@ class StretchInquiry(BrowseInquiry):
                 since=it.since,
                 until=it.until,
                 stop=self.stop,
+                part=it.part,
+                parts=it.parts,
             ),
         )
 

@@ -16,6 +16,7 @@ from causeway.limits import (
     SELECTED_MESSAGES_MAX,
 )
 from causeway.topics import TopicIndex
+from causeway.types import hash_of
 
 ENTRY_OVERHEAD = 96
 """Bytes of one entry of the answer's head beside its name."""
@@ -27,7 +28,7 @@ def question_of(head: Browse) -> BrowseRange:
     limit = max(1, min(head.limit, BROWSED_MESSAGES_MAX))
     if head.selector:
         limit = SELECTED_MESSAGES_MAX
-    elif head.topics or head.since or head.until:
+    elif head.topics or head.since or head.until or head.parts:
         limit = BROWSED_MESSAGES_MAX  # most are passed over, without a look at their bodies
     return BrowseRange(after, limit, head.row)
 
@@ -111,8 +112,10 @@ class _Page:
         return not self.full
 
     def _asked_for(self, piece: StoredBatch) -> bool:
-        """By what holds for all messages of a stretch: topic and time."""
+        """By what holds for all messages of a stretch: topic, sender and time."""
         head, published = self._head, piece.published
+        if head.parts > 1 and hash_of(piece.source if published is None else published.topic) % head.parts != head.part:
+            return False
         if self._topics is not None and (published is None or not self._topics.wants(published.topic)):
             return False
         at = piece.at if published is None else published.at

@@ -220,6 +220,10 @@ class Browse(msgspec.Struct, frozen=True, array_like=True, tag=78):
     """Only messages that were taken before this instant; 0 for all."""
     stop: int = 0
     """Only messages with lower mailbox numbers; 0 for all."""
+    part: int = 0
+    parts: int = 0
+    """Only this one of so many parts of the mailbox, each of which has whole topics, and of what was sent to it whole
+    senders; 0 for all."""
 
 
 class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):

@@ -110,7 +110,7 @@ def _narrow(so_far: Narrowed, one: Filter) -> tuple[Narrowed, bool]:
             | GreaterThanOrEqual((name,), value)
             | LessThan((name,), value)
             | LessThanOrEqual((name,), value)
-        ) if name in ("offset", "time"):
+        ) if name in ("offset", "time", "timestamp"):
             return _range(so_far, one, name, value), False
     return so_far, False
 
@@ -150,7 +150,7 @@ def _queues(so_far: Narrowed, values: list[Any]) -> tuple[Narrowed, bool]:
 
 def _range(so_far: Narrowed, one: Filter, name: str, value: Any) -> Narrowed:
     """Bounds of offsets or times."""
-    if name == "time":
+    if name != "offset":
         if not isinstance(value, datetime) or value.tzinfo is None or value < _EPOCH:
             return so_far
         value = (value - _EPOCH) // _MICROSECOND

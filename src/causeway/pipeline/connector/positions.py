@@ -19,7 +19,7 @@ from causeway.client.stretches import EVERYTHING, ReadFilter, ReadStretch
 from causeway.errors import CausewayError, ConfigError
 from causeway.limits import ID_MAX
 from causeway.pipeline.connector.filters import ALL, Narrowed
-from causeway.pipeline.connector.options import EARLIEST, LATEST, Edge, ReadOptions
+from causeway.pipeline.connector.options import EARLIEST, LATEST, PARTITIONS_MAX, TOPICS, Edge, ReadOptions
 from causeway.topics import items_of
 
 CUT_STEPS_MAX = 8
@@ -41,6 +41,11 @@ class ReadPlace(msgspec.Struct, frozen=True):
     patterns: tuple[str, ...] = ()
     wanted: ReadFilter = EVERYTHING
     """What to ask the broker for; what it shows may still be more than the patterns say."""
+
+    def part(self, part: int, parts: int) -> ReadPlace:
+        """The same of some of its topics, or senders."""
+        wanted = msgspec.structs.replace(self.wanted, part=part, parts=parts)
+        return msgspec.structs.replace(self, wanted=wanted)
 
     @property
     def is_history(self) -> bool:
@@ -153,14 +158,14 @@ def find_range(bus: Any, place: ReadPlace, options: ReadOptions, narrowed: Narro
     return start, end
 
 
-def _first(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:
+def first_behind(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:
     """The first message that lies at or behind a number."""
     return next(iter(bus.read(mailbox, number, end.number, limit=1)), None)
 
 
 def _at(bus: Any, mailbox: str, number: int, end: Position) -> Position:
     """The position before the first message at or behind a number."""
-    first = _first(bus, mailbox, number, end)
+    first = first_behind(bus, mailbox, number, end)
     return end if first is None else Position(first.number, first.before, end.born)
 
 
@@ -169,7 +174,7 @@ def _search(bus: Any, mailbox: str, end: Position, is_behind: Callable[[ReadStre
     low, high = 0, end.number
     while low < high:
         middle = (low + high) // 2
-        found = _first(bus, mailbox, middle, end)
+        found = first_behind(bus, mailbox, middle, end)
         if found is None or is_behind(found):
             high = middle
         else:
@@ -205,13 +210,22 @@ class Slice(msgspec.Struct, frozen=True):
     """How many must have been, with its last."""
 
 
-def divide(place: ReadPlace, start: Position, end: Position, *, partitions_min: int, records_max: int) -> list[Slice]:
-    """A range as slices of about the same length. Depends on nothing else: a range read again is divided again so."""
+def divide(place: ReadPlace, start: Position, end: Position, options: ReadOptions) -> list[Slice]:
+    """A range as slices. Depends on nothing else: a range read again is divided again so.
+
+    By topics, each slice has all of some topics, in a queue of some senders, in their order. By numbers, each has a
+    stretch of the range, of about the same length.
+    """
     numbers = end.number - start.number
     if numbers <= 0:
         return []
-    count = max(partitions_min, -(-(end.ever - start.ever) // records_max))
-    count = max(1, min(count, numbers))
+    count = max(options.partitions_min, -(-(end.ever - start.ever) // options.records_max))
+    count = max(1, min(count, numbers, PARTITIONS_MAX))
+    if options.divide == TOPICS and count > 1:
+        before, through = (start.ever, end.ever) if place.is_history else (-1, -1)
+        return [
+            Slice(place.part(part, count), start.number, end.number, end.born, before, through) for part in range(count)
+        ]
     edges = [start.number + numbers * part // count for part in range(count + 1)]
     slices = [Slice(place, low, high, end.born) for low, high in itertools.pairwise(edges)]
     if place.is_history:  # in a queue others may have been at work

@@ -9,6 +9,7 @@ Owns: Spark's reader classes. Must not know: how positions are found (`positions
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from causeway.client.stretches import ReadStretch
 from causeway.errors import ConfigError, DataLost
 from causeway.pipeline.connector.bus import open_bus
 from causeway.pipeline.connector.filters import ALL, index_of, narrow
+from causeway.pipeline.connector.lineage import mark_reading
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
     Position,
@@ -35,9 +37,11 @@ from causeway.pipeline.connector.positions import (
     find_places,
     find_position,
     find_range,
+    first_behind,
     from_offset,
     last_position,
 )
+from causeway.pipeline.connector.progress import BEGUN, OLDEST_AGE
 from causeway.pipeline.connector.rows import record_batches
 
 
@@ -50,6 +54,7 @@ class SlicePartition(InputPartition):
 
 def read_slice(options: ReadOptions, schema: StructType, value: Slice) -> Iterator[pa.RecordBatch]:
     """On an executor: the rows of a slice."""
+    mark_reading()
     with open_bus(options.connection) as bus:
         stretches = _checked(bus, value, fail=options.fail_on_data_loss)
         yield from record_batches(_asked_for(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
@@ -129,9 +134,7 @@ class CausewayReader(DataSourceReader):
         with open_bus(options.connection) as bus:
             for place in find_places(bus, options, self._narrowed):
                 start, end = find_range(bus, place, options, self._narrowed)
-                slices += divide(
-                    place, start, end, partitions_min=options.partitions_min, records_max=options.records_max
-                )
+                slices += divide(place, start, end, options)
         return [SlicePartition(value) for value in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -151,6 +154,9 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._places: dict[str, ReadPlace] = {}
         self._target: Positions | None = None
         """With AvailableNow: what there was at the start."""
+        self._begun: Positions = {}
+        self._planned: Positions = {}
+        """Where the last micro-batch began and ended."""
         self._settled: dict[str, int] = {}
         """Of queues: numbers below are done with."""
 
@@ -184,29 +190,40 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = {mailbox: _later(positions[mailbox], ends[mailbox]) for mailbox in from_offset(start)}
         if isinstance(limit, ReadMaxRows):
             ends = self._limited(positions, ends, limit.max_rows)
-        return as_offset({**positions, **ends})
+        self._begun, self._planned = positions, {**positions, **ends}
+        return as_offset(self._planned)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """For the query's progress."""
+        """For the query's progress: where each mailbox ends now, and how old the first message behind the last
+        micro-batch is."""
         self._open()
-        return as_offset(self._ends())
+        ends = self._ends()
+        return {
+            mailbox: {
+                **end,
+                OLDEST_AGE: self._age(mailbox, ends[mailbox]),
+                BEGUN: self._begun.get(mailbox, ends[mailbox]).ever,
+            }
+            for mailbox, end in as_offset(ends).items()
+        }
+
+    def _age(self, mailbox: str, end: Position) -> float:
+        """Seconds since the first message that is in no micro-batch yet was taken by its broker; 0 if there is none."""
+        planned = self._planned.get(mailbox)
+        if planned is None or planned.born != end.born or planned.number >= end.number:
+            return 0.0
+        first = first_behind(self._bus, mailbox, planned.number, end)
+        return 0.0 if first is None else max(0.0, round(time.time() - first.at / 1e9, 3))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """A micro-batch, divided; of one that is read again, as it was."""
         self._open()
         positions, ends, begun = self._known(start), from_offset(end), from_offset(start)
-        options = self._options
         return [
             SlicePartition(value)
             for mailbox, stop in ends.items()
             if mailbox in begun
-            for value in divide(
-                self._places[mailbox],
-                positions[mailbox],
-                stop,
-                partitions_min=options.partitions_min,
-                records_max=options.records_max,
-            )
+            for value in divide(self._places[mailbox], positions[mailbox], stop, self._options)
         ]
 
     def commit(self, end: dict[str, Any]) -> None:

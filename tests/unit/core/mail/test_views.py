@@ -165,3 +165,12 @@ def test_nothing_behind_the_end_of_a_question_is_looked_at() -> None:
     assert told(look(*ROADS, stop=7)) == ([(0, 5), (5, 2)], 0, 6, 27, True)
     assert told(look(*ROADS, topics=("roads/a1",), stop=7)) == ([(0, 5)], 2, 6, 27, True)
     assert told(look(*ROADS, topics=("roads/a1",), stop=5)) == ([(0, 5)], 0, 4, 25, True)
+
+
+def test_each_topic_is_in_one_part_of_a_mailbox() -> None:
+    many = [published(number, f"roads/a{number % 7}", 1) for number in range(70)]
+    parts = [told(look(*many, part=part, parts=3))[0] for part in range(3)]
+    assert sorted(number for part in parts for number, _ in part) == list(range(70))
+    assert len(dict.fromkeys(map(len, parts))) > 1
+    for part in parts:
+        assert len(part) == 10 * len({number % 7 for number, _ in part})
