@@ -90,7 +90,7 @@ def start(master: str, python: str, *arguments: object) -> subprocess.Popen[str]
     command = [sys.executable, "-m", "tests.pipeline.cluster_driver", master, *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+        command, cwd=ROOT, env=environment, stdout=pipe, text=True, start_new_session=True
     )
 
 

@@ -10,9 +10,13 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from causeway.pipeline.connector import create_tables, register
+from causeway.pipeline.connector.options import read_options
 from causeway.pipeline.connector.progress import mailbox_progress
+from causeway.pipeline.connector.reading import CausewayStreamReader
+from causeway.pipeline.connector.schema import SCHEMA
 from causeway.testing import LocalCluster
 from tests.pipeline.bus_cluster import kept, publish, run_through, running_bus, source, stream, wait_kept
 
@@ -155,6 +159,18 @@ def test_progress_says_how_far_behind_a_stream_is(
     assert found[0].lag_seconds > 0
     assert found[2].lag_seconds == 0
     assert all(one.messages_per_second > 0 for one in found)
+
+
+def test_a_stream_may_begin_before_its_queue(cluster: LocalCluster, bus: Any) -> None:
+    options = read_options({"url": cluster.url, "queues": "unborn"}, stream=True)
+    reader = CausewayStreamReader(options, SCHEMA)
+    begun = reader.initialOffset()
+    assert reader.latestOffset(begun, ReadAllAvailable()) == begun
+    bus.send("unborn", b"x")
+    end = reader.latestOffset(begun, ReadAllAvailable())
+    rows = [row for part in reader.partitions(begun, end) for batch in reader.read(part) for row in batch.to_pylist()]
+    assert [row["body"] for row in rows] == [b"x"]
+    reader.stop()
 
 
 def test_errors_come_as_the_guide_says(spark: SparkSession, cluster: LocalCluster, tmp_path: Path) -> None:

@@ -271,6 +271,8 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The position, or the beginning if the mailbox has ended and begun anew since."""
         if last_position(self._bus, place.mailbox).born == position.born:
             return position
+        if not position.born:  # there was no such queue then: all that is in it came later
+            return find_position(self._bus, place, Edge(EARLIEST))
         if self._options.fail_on_data_loss:
             raise _lost(place, "has ended and begun anew since it was read")
         return find_position(self._bus, place, Edge(EARLIEST))
