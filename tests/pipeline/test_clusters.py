@@ -89,9 +89,7 @@ def start(master: str, python: str, *arguments: object) -> subprocess.Popen[str]
     environment = {**os.environ, "PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
     command = [sys.executable, "-m", "tests.pipeline.cluster_driver", master, *map(str, arguments)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=pipe, text=True, start_new_session=True
-    )
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, text=True, start_new_session=True)
 
 
 def done(driver: subprocess.Popen[str]) -> str:

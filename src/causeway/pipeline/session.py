@@ -9,6 +9,7 @@ Owns: the session's settings. Must not know: any job.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import shlex
 import shutil
@@ -125,6 +126,9 @@ def _start(name: str, flags: SessionFlags) -> SparkSession:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_SUBMIT_ARGS"] = submit_arguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""), flags)
+    if flags.master is not None and not _is_local(flags.master):
+        # The driver too starts workers with the interpreter of executors; those of streams import from here only.
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [package_archive(), os.environ.get("PYTHONPATH")]))
     local_ip = os.environ.get("SPARK_LOCAL_IP")
     if flags.master is None or _is_local(flags.master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Java reads it when it starts, before we know more
@@ -176,6 +180,7 @@ def submit_arguments(said: str, flags: SessionFlags) -> str:
     return shlex.join([*usual, *user, *last, "pyspark-shell"])
 
 
+@functools.cache
 def package_archive() -> str:
     """A file from which executors import this package: they need not have it installed, only what it depends on."""
     folder = Path(tempfile.mkdtemp(prefix="causeway-package-"))
