@@ -179,7 +179,7 @@ def test_kills_of_driver_and_brokers_lose_double_and_disorder_nothing(master: st
                         over = wait_for_more(bus, driver, over)
             finally:
                 os.killpg(driver.pid, signal.SIGKILL)
-                driver.wait()
+                driver.communicate()  # and close its pipe
             if round_ < KILLS:
                 cluster.restart(victim)
         found: dict[str, list[bytes]] = {topic: [] for topic in sent}
