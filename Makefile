@@ -53,7 +53,7 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test test-processes test-spark test-newest test-interpreter evaluate bench soak faults
+.PHONY: run test test-processes test-spark test-oldest-spark test-newest test-interpreter evaluate bench soak faults
 run: $(RUN)  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 	@echo "To have the command \`causeway\` here: . $(BIN)/activate" >&2
@@ -73,6 +73,11 @@ test-processes: $(STAMP)
 	$(PYTEST) -n $(JOBS) --dist loadfile $(PROCESS_TESTS) $(ARGS) $(NONE_SELECTED)
 test-spark: java $(STAMP)
 	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
+
+# The range of PySpark in pyproject.toml: the lock has its newest release.
+test-oldest-spark: java $(STAMP)  ## The connector and a job on the oldest release of PySpark that we support
+	@$(PIP) install --no-deps --upgrade --target build/oldest-spark 'pyspark==4.2.0'
+	PYTHONPATH=$(CURDIR)/build/oldest-spark $(PYTEST) $(wildcard tests/pipeline/test_connector*.py) tests/pipeline/test_rates.py $(ARGS)
 
 test-newest:  ## What depends on the interpreter, on the newest Python of this machine, in an environment of its own
 	@python=$$(PYTHON= tools/python.sh newest) && echo "Testing with $$python" && \

@@ -126,6 +126,9 @@ LOOKS_PER_CONNECTION_MAX: Final = 16
 LOOKS_PER_MAILBOX_MAX: Final = 256
 """Browses of one mailbox that wait for the disk; one more is put off. The mailbox reads for one of them at a time."""
 
+BROWSED_TOPICS_MAX: Final = 32
+"""Patterns of topics in one Browse: with it they must fit a frame's head."""
+
 LOOK_BYTES: Final = 1 * MIB
 """Rows read at once for a browse, or to find what has expired on disk; a larger row is read alone."""
 

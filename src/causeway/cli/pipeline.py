@@ -28,7 +28,7 @@ from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lak
 from causeway.pipeline.history import keep_going
 from causeway.pipeline.increments import sole_run
 from causeway.pipeline.progress import task_counts
-from causeway.pipeline.session import MASTER_USUAL, session_for
+from causeway.pipeline.session import SessionFlags, session_for
 from causeway.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,11 +47,26 @@ def pipeline(
         str, typer.Option(metavar="PLACE", help="Folder of the trace lake: a path, or a URI such as s3a://BUCKET/LAKE.")
     ] = "",
     out: Annotated[str, typer.Option(metavar="PLACE", help="Folder for the results. Default: pipeline/JOB.")] = "",
-    master: Annotated[str, typer.Option(help="Spark master: local[N], or the URL of a cluster.")] = MASTER_USUAL,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark master: local[N], the URL of a cluster, or sc://HOST of Spark Connect. "
+            "Default: what Spark's own configuration says, or local[*].",
+            show_default=False,
+        ),
+    ] = None,
     driver_memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory of the driver, for example 2g; with local[N], of all of Spark."),
     ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; may be repeated."),
+    ] = None,
+    packages: Annotated[str, typer.Option(help="Packages for Spark from Maven, with commas between them.")] = "",
+    py_files: Annotated[
+        str, typer.Option("--py-files", help="Files for executors to import from, with commas between them.")
+    ] = "",
     stream: Annotated[
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
@@ -85,7 +100,8 @@ def pipeline(
     seconds = parse_every(job, every)
     check_drawing("pipeline")
     first = check_lake(job, request)
-    with sole_run(request), spark_errors(), session_for(job, master=master, driver_memory=driver_memory) as session:
+    flags = SessionFlags(master, driver_memory, parse_options(conf or [], "conf"), packages, py_files)
+    with sole_run(request), spark_errors(), session_for(job, flags=flags) as session:
         if seconds is None:
             return EXIT_OK if _turn(session, job, first, as_json=as_json).holds else EXIT_FAILED
         keep_going(lambda: _turn(session, job, request, as_json=as_json), folder, seconds, _told_to_stop())
@@ -135,15 +151,15 @@ def parse_every(job: str, text: str) -> float | None:
     return seconds
 
 
-def parse_options(settings: list[str]) -> dict[str, str]:
+def parse_options(settings: list[str], flag: str = "set") -> dict[str, str]:
     """`NAME=VALUE` texts as a mapping."""
     options: dict[str, str] = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ConfigError("set", text, "must be NAME=VALUE")
+            raise ConfigError(flag, text, "must be NAME=VALUE")
         if name in options:
-            raise ConfigError(f"set {name}", value, "is there twice; give it once")
+            raise ConfigError(f"{flag} {name}", value, "is there twice; give it once")
         options[name] = value
     return options
 

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from causeway.lake.schema import EVENTS
 from causeway.lake.seal import APART as VALUES_APART
 from causeway.lake.seal import WITHOUT_NOTE
+from causeway.pipeline.audit.components import components
 from causeway.pipeline.audit.context import CONTEXT_COLUMNS, CONTEXT_STEPS, Context, context_of
 from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, Mention, added_up
 from causeway.pipeline.audit.replays import CAUSAL_COLUMNS, causal_table_verdicts, connected
@@ -120,6 +121,11 @@ def _doubted(doubts: Doubts, batches: Batches) -> Iterator[Judgement]:
 
 
 # Applications that talk to each other --------------------------------------------------------------------------------
+CONNECTED_MAX: Final = 200_000
+"""Who took from whom, in which mailbox: so many of these one task connects in less than a second."""
+_APPLICATIONS: Final = ("source", "writer")
+
+
 def causal_rows(events: DataFrame) -> DataFrame:
     """What applications sent and took in causal order."""
     mine = (F.col("role") == "application") & F.col("causal") & F.col("step").isin(_SENT, _RECEIVED)
@@ -128,9 +134,14 @@ def causal_rows(events: DataFrame) -> DataFrame:
 
 def circles(causal: DataFrame) -> DataFrame:
     """`name` of each application and the `circle` that it belongs to: those that are joined by who took what from
-    whom. One task connects them; it sees each pair once."""
-    taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct()
-    return taken.repartition(1).mapInArrow(connected, "name string, circle string")
+    whom. One task connects few of them; it sees each pair once."""
+    taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct().localCheckpoint()
+    if taken.count() <= CONNECTED_MAX:
+        return taken.repartition(1).mapInArrow(connected, "name string, circle string")
+    mailbox = F.concat(F.lit("m "), "mailbox")
+    pairs = [taken.select(F.concat(F.lit("a "), one).alias("left"), mailbox.alias("right")) for one in _APPLICATIONS]
+    found = components(pairs[0].unionByName(pairs[1]).distinct()).where(F.col("name").startswith("a "))
+    return found.select(F.substring("name", 3, 1 << 30).alias("name"), F.col("least").alias("circle"))
 
 
 def causal_verdicts(causal: DataFrame, joined: DataFrame) -> DataFrame:
