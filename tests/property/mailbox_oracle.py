@@ -233,7 +233,15 @@ class Oracle:
         """Numbers that somebody with credit should have got by now."""
         free = [one for one, credit in self.credit.items() if len(self.holds(one)) < credit]
         messages = self.memory.messages
-        return [number for number in self.deliverable(now) if any(self.wants(one, messages[number]) for one in free)]
+        missed = [number for number in self.deliverable(now) if any(self.wants(one, messages[number]) for one in free)]
+        return [] if self.is_barred() else missed
+
+    def is_barred(self) -> bool:
+        """What a transaction has and nobody holds may come back: to one reader alone, what came later does not come
+        before."""
+        messages, numbers = self.memory.messages, self.memory.locked() - set(self.held)
+        orphans = [messages[number] for number in numbers if number in messages]
+        return len(self.credit) == 1 and any(message.stream >= TRANSACTIONAL for message in orphans)
 
     def settle(self, numbers: Iterable[int]) -> list[int]:
         """Settle in memory; which numbers that ends."""

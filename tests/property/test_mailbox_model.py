@@ -140,6 +140,7 @@ class MailboxMachine(Senders):
             relayed = self.room.relay(head)
             if relayed is None:
                 closed = count > 12 - len(self.oracle.holds((2, 1))) or self.room.mailbox.statistics().starved
+                closed |= self.oracle.is_barred()
                 assert closed or not alone, "the short way should be open"
                 self.send_express(count, 0, 0)
                 alone = False

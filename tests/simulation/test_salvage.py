@@ -30,10 +30,11 @@ class Operator:
         for event in events:
             if isinstance(event, Opened):
                 effects.sends.append(Send(1, Hello(PROTOCOL_VERSION, "operator", 1)))
-            elif isinstance(event, Received) and isinstance(event.head, Welcome):
-                effects.sends.append(Send(1, self._wish))
-            elif isinstance(event, Received) and isinstance(event.head, Salvaged):
-                self.answer = event.head
+            for head, _ in event.messages if isinstance(event, Received) else ():
+                if isinstance(head, Welcome):
+                    effects.sends.append(Send(1, self._wish))
+                elif isinstance(head, Salvaged):
+                    self.answer = head
         return effects
 
     def next_deadline(self) -> Instant | None:

@@ -165,7 +165,7 @@ async def test_full_window_refuses_and_ready_waits(broker: FakeBroker) -> None:
             await bus.send("orders", b"x", timeout=0.05)
         with pytest.raises(DeadlineExceeded, match="window"):
             await bus.send("orders", b"x", timeout=0.05, wait=False)
-        with pytest.raises(DeadlineExceeded, match="10 messages were not acknowledged"):
+        with pytest.raises(DeadlineExceeded, match="10 messages unacknowledged"):
             await bus.aclose()
 
 

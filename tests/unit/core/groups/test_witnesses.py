@@ -24,9 +24,10 @@ from causeway.core.messages import (
 )
 from causeway.store.base import LOCAL
 from causeway.types import Peer
-from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, config, put
+from tests.unit.core.groups.bench import KEY, A, B, Bench, C, D, E, broker, config, put
 
 RETRY, MIGRATE_AFTER = BrokerConfig(name="x").retry, BrokerConfig(name="x").migrate_after
+F = broker(6, "f")
 LOW, HIGH = (1, B.id), (2, C.id)
 
 
@@ -203,31 +204,28 @@ def test_witnesses_are_the_nearest_unless_there_are_more_members_than_the_ring_m
     assert [one.peer.name for one in chosen] == found
 
 
-def lacking_a_witness() -> Bench:
-    """A owns a group with B; C is its witness and has just died, and D could be."""
-    bench = Bench(A, [A, B, C, D, E], copies=2, witnesses=1)
-    bench.own(msgspec.structs.replace(config(A, B), witnesses=(Member(C, C.store),)))
+def lacking_a_witness(*members: Peer, witnesses: tuple[Peer, ...], spare: Peer) -> Bench:
+    """A owns a group with these; the first of its witnesses has just died, and the spare broker could be one."""
+    bench = Bench(A, [A, B, C, D, E, F], copies=len(members), witnesses=len(witnesses))
+    voters = tuple(Member(peer, peer.store) for peer in witnesses)
+    bench.own(msgspec.structs.replace(config(*members), witnesses=voters))
     bench.forget()
-    bench.down(C)
-    bench.want(A, B, D, E)
+    bench.down(witnesses[0])
+    bench.want(*members, *witnesses[1:], spare)
     return bench
 
 
 def test_group_that_lacks_a_witness_waits_longer_than_for_a_migration() -> None:
-    bench = lacking_a_witness()
+    bench = lacking_a_witness(A, B, C, witnesses=(D, E), spare=F)
     bench.pass_time(WITNESS_PATIENCE * MIGRATE_AFTER - 1)
     assert not bench.said(Prepare)
     bench.pass_time(WITNESS_PATIENCE * MIGRATE_AFTER)
     assert bench.said(Prepare, to=B)
 
 
-def test_group_that_lacks_a_witness_and_then_a_member_too_migrates_as_soon_as_any() -> None:
-    bench = lacking_a_witness()
-    bench.pass_time(MIGRATE_AFTER)
-    bench.want(A, E, B, D)
-    bench.pass_time(MIGRATE_AFTER - 1)
-    assert not bench.said(Prepare)
-    bench.pass_time(1)
+def test_group_that_the_next_failure_would_stop_gets_another_witness_at_once() -> None:
+    bench = lacking_a_witness(A, B, witnesses=(C,), spare=D)
+    bench.pass_time(2 * bench.groups._r.settings.retry)
     assert bench.said(Prepare, to=B)
 
 
