@@ -46,7 +46,7 @@ def test_causal_order_holds(trouble: str) -> None:
 
 @pytest.mark.parametrize(("brokers", "domains"), [(3, 1), (12, 8), (60, 12)])
 def test_causal_order_holds_in_trees_of_any_size(brokers: int, domains: int) -> None:
-    rate, trouble = max(2.0, 24.0 / brokers), {"crashes": 30.0, "crash_group_max": 3, "down_max": SECOND}
+    rate, trouble = max(3.0, 24.0 / brokers), {"crashes": 30.0, "crash_group_max": 3, "down_max": SECOND}
     verdict = simulation(1, brokers=brokers, domains=domains, clients=6, rate=rate, burst=1, **trouble).run()
     assert verdict.ok, verdict.failure_line()
     assert verdict.observations["delivered"] > 100

@@ -225,7 +225,7 @@ def test_multiplied_token_is_caught_when_a_participant_leaves_out_what_it_settle
 
     monkeypatch.setattr(Parts, "prepare", prepare)
     only(monkeypatch, Conservation)
-    verdict = hunt(workloads=["transfer"], client_crashes=30.0)
+    verdict = hunt("Conservation", saying="exists twice", workloads=["transfer"], client_crashes=30.0)
     assert (verdict.ending, verdict.evidence.split(":")[0]) == ("wrong", "Conservation"), verdict.failure_line()
     assert "exists twice" in verdict.evidence
 
