@@ -16,14 +16,17 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from causeway.cli import following
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
-from causeway.drawing import check_drawing, draw
+from causeway.drawing import check_drawing
 from causeway.errors import ConfigError
 from causeway.pipeline.faults import spark_errors
-from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
+from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job
 from causeway.pipeline.history import keep_going
 from causeway.pipeline.increments import sole_run
+from causeway.pipeline.jobs import conclude
+from causeway.pipeline.page import PAGE, shown
 from causeway.pipeline.progress import task_counts
 from causeway.pipeline.session import MASTER_USUAL, session_for
 from causeway.progress import Progress
@@ -50,8 +53,12 @@ def pipeline(
     stream: Annotated[
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="For the job audit: go on as the lake grows, and tell each finding once.")
+    ] = False,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder where --stream records what it has read. Default: OUT/checkpoint.")
+        Path | None,
+        typer.Option(help="Folder where --stream and --follow record what they have read. Default: OUT/checkpoint."),
     ] = None,
     every: Annotated[
         str,
@@ -72,15 +79,18 @@ def pipeline(
     was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
     folder = str(out or Path("pipeline") / job)
-    kept = str(checkpoint or Path(folder) / "checkpoint") if stream else ""
-    if checkpoint is not None and not stream:
-        raise ConfigError("checkpoint", str(checkpoint), "is for --stream; give both")
-    request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
+    grows = stream or follow
+    kept = str(checkpoint or Path(folder) / "checkpoint") if grows else ""
+    if checkpoint is not None and not grows:
+        raise ConfigError("checkpoint", str(checkpoint), "is for --stream and --follow; give one of them too")
+    request = JobRequest(lake, folder, grows, kept, seed, parse_options(settings or []), follow)
     check_request(job, request)
     seconds = parse_every(job, every)
     check_drawing("pipeline")
     first = check_lake(job, request)
     with sole_run(request), spark_errors(), session_for(job, master=master, driver_memory=driver_memory) as session:
+        if follow:
+            return following.follow(session, first, _told_to_stop(), as_json=as_json)
         if seconds is None:
             return EXIT_OK if _turn(session, job, first, as_json=as_json).holds else EXIT_FAILED
         keep_going(lambda: _turn(session, job, request, as_json=as_json), folder, seconds, _told_to_stop())
@@ -91,8 +101,7 @@ def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool
     """Run the job once, draw and print."""
     with spark_errors(), _display(session, job) as tick:
         found = run_job(session, job, request, tick)
-    pictures = [path.name for figure in found.figures for path in draw(figure, Path(request.out))]
-    result = write_result(found, request.out, pictures)
+    result, pictures = conclude(found, request.out)
     if as_json:
         print_json(result)
     else:
@@ -166,21 +175,15 @@ def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
         table.add_row(escape(name.replace("_", " ")), escape(_shown(value)))
     out = console()
     out.print(table)
-    written = ", ".join(["result.json", *found.tables, *pictures])
+    written = ", ".join(["result.json", PAGE, *found.tables, *pictures])
     out.print(f"written to {folder}: {written}", soft_wrap=True, markup=False)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if value is None:
-        return "-"
     if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
         return "\n".join(f"{name}: {_shown(one)}" for name, one in value.items())
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items()) or "-"
     if isinstance(value, list | tuple):
         return "; ".join(map(_shown, value)) or "-"
-    return str(value)
+    return shown(value)

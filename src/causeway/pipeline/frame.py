@@ -49,6 +49,8 @@ class JobRequest(NamedTuple):
     seed: int = 0
     options: Mapping[str, str] = MappingProxyType({})
     """By name; `Job.options` has those that there are."""
+    follow: bool = False
+    """As a stream, and without an end: go on until somebody says stop."""
     checked: Collection[str] = ()
     """Kinds whose segments somebody has looked at already (`check_lake`)."""
 
@@ -79,6 +81,8 @@ class Job(NamedTuple):
     """Kind of rows that it reads from the lake; empty: it reads none."""
     streams: bool = False
     """Whether it can go on with a growing lake."""
+    follows: bool = False
+    """Whether it can do so without an end. Its options are about that."""
     options: Mapping[str, str] = MappingProxyType({})
     """Name -> meaning and default of what `--set` may say."""
 
@@ -106,6 +110,13 @@ JOBS: Final[dict[str, Job]] = {
         "what was lost, doubled, out of order or acknowledged too early, with evidence; or a certificate",
         reads="events",
         streams=True,
+        follows=True,
+        options={
+            "patience": "with --follow: seconds without a record about messages, after which they are judged (60)",
+            "memory": "with --follow: seconds for which records of messages that are still open are held (3600)",
+            "url": "with --follow: running cluster to publish findings on (none)",
+            "topic": "with --follow: topic of these messages (audit/findings)",
+        },
     ),
     "generate": Job(
         "causeway.pipeline.generate.job",
@@ -183,6 +194,10 @@ def check_request(name: str, request: JobRequest) -> Job:
         if option not in job.options and "OPTION" not in job.options:  # who has any checks them itself
             known = ", ".join(job.options) or "it has none"
             raise ConfigError(f"set {option}", value, f"is no option of {name}; those are: {known}")
+    if request.follow and not job.follows:
+        raise ConfigError("follow", name, "this job ends; leave --follow out")
+    if request.options and job.follows and not request.follow:
+        raise ConfigError("set", ", ".join(request.options), "is for --follow; give it too")
     if request.stream and not job.streams:
         raise ConfigError("stream", name, "this job reads the whole lake each time; leave --stream out")
     if job.reads and not request.lake:
@@ -284,13 +299,20 @@ _DEFAULTS: Final[dict[str, Any]] = {"int32": 0, "int64": 0, "bool": False, "stri
 
 
 def read_lake(
-    spark: SparkSession, lake: str, kind: str, *, stream: bool = False, checked: Collection[str] = ()
+    spark: SparkSession,
+    lake: str,
+    kind: str,
+    *,
+    stream: bool = False,
+    checked: Collection[str] = (),
+    files_max: int | None = None,
 ) -> DataFrame:
     """Rows of one kind with the columns of the schema, then `day` and `domain`; never null.
 
     Columns that an older version did not have are filled with 0, false, empty text or an empty list; columns that
     this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here, unless
-    the kind is among those `checked`; what is wrong inside a segment is one when it is read.
+    the kind is among those `checked`; what is wrong inside a segment is one when it is read. A stream reads at most
+    `files_max` segments at a time.
     """
     from causeway.pipeline.schemas import lake_schema
 
@@ -298,6 +320,8 @@ def read_lake(
         check_segments(lake, kind)
     columns = KINDS[kind]
     reader = (spark.readStream if stream else spark.read).schema(lake_schema(columns))
+    if files_max is not None:
+        reader = reader.option("maxFilesPerTrigger", files_max)
     verified = reader.option("basePath", lake).option("parquet.page.verify-checksum.enabled", "true")
     frame: DataFrame = verified.parquet(str(Path(lake) / "day=*" / "domain=*" / f"kind={kind}"))
     filled = reduce(_with_default, columns, frame)

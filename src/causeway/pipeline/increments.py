@@ -132,7 +132,7 @@ def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep
     """Hand over the rows that a stream has not seen yet; what `keep` makes of them lies in `parts_folder`. `about` says
     what that is: a checkpoint that was made for something else is refused."""
     folder = Path(request.checkpoint, kind)
-    _check_owner(folder, request, kind, about)
+    check_owner(folder, request, kind, about)
     _check_numbers(folder, parts_folder(request, kind))
     query = (
         read_lake(spark, request.lake, kind, stream=True, checked=request.checked)
@@ -166,7 +166,7 @@ class _Owner(msgspec.Struct, frozen=True):
     reduce: str
 
 
-def _check_owner(folder: Path, request: JobRequest, kind: str, about: str) -> None:
+def check_owner(folder: Path, request: JobRequest, kind: str, about: str) -> None:
     """A checkpoint of another lake or job would give sums of both; it is refused."""
     owner = _Owner(str(Path(request.lake).resolve()), kind, about)
     path = folder / "about.json"
