@@ -84,7 +84,7 @@ def run_watched(*words: str) -> dict[str, Any]:
 
 def tasks_in(folder: Path) -> dict[str, Any]:
     """From Spark's event logs: what was shuffled, and how long the longest task of a stage was beside the median of it.
-    Stages whose longest task took less than a second say nothing."""
+    Stages whose tasks took less than a second say nothing: starting a worker takes as long."""
     shuffled, stages = 0, dict[tuple[int, int], list[int]]()
     for path in folder.rglob("*"):
         for line in path.open() if path.is_file() and path.name != "spark-defaults.conf" else ():
@@ -95,8 +95,8 @@ def tasks_in(folder: Path) -> dict[str, Any]:
             task = event["Task Info"]
             stage = (event["Stage ID"], event["Stage Attempt ID"])
             stages.setdefault(stage, []).append(task["Finish Time"] - task["Launch Time"])
-    long = [times for times in stages.values() if len(times) > 2 and max(times) >= 1_000]
-    worst = max((max(times) / statistics.median(times) for times in long), default=0.0)
+    medians = [(max(times), statistics.median(times)) for times in stages.values() if len(times) > 2]
+    worst = max((longest / median for longest, median in medians if median >= 1_000), default=0.0)
     return {"shuffle_mib": shuffled // MIB, "longest_task_to_median": round(worst, 2)}
 
 

@@ -79,8 +79,9 @@ def _bars_canvas(figure: Bars) -> Any:
             axes.barh(place, length, left=at, height=0.7, color=face, hatch=hatch, edgecolor="0.2", linewidth=0.5)
         axes.text(1.01 * longest, place, bar.words, va="center", color="0.35")
     axes.set_yticks(range(len(figure.bars)), [bar.label for bar in figure.bars])
-    axes.set_xlim(0, 1.2 * longest)
-    axes.invert_yaxis()
+    axes.set_xlim(0, 1.2 * longest)  # room for the words
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.001 * longest])
+    axes.set_ylim(len(figure.bars) - 0.4, -0.6)
     axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     used = sorted({style for bar in figure.bars for _, _, style in bar.parts})

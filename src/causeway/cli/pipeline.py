@@ -26,8 +26,8 @@ from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lak
 from causeway.pipeline.history import keep_going
 from causeway.pipeline.increments import sole_run
 from causeway.pipeline.jobs import conclude
-from causeway.pipeline.page import PAGE, shown
-from causeway.pipeline.progress import task_counts
+from causeway.pipeline.page import shown
+from causeway.pipeline.progress import JobCourse, spark_work
 from causeway.pipeline.session import MASTER_USUAL, session_for
 from causeway.progress import Progress
 
@@ -73,9 +73,9 @@ def pipeline(
 ) -> int:
     """Run a job on Spark: over a trace lake of brokers, applications or the simulator, or a sweep of simulator runs.
 
-    The command writes result.json, Parquet tables and a picture to --out. With --json it prints the content of
-    result.json, as one object: "job", "summary", "tables", "pictures". On a cluster, all executors must see --lake and
-    --out under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
+    The command writes result.json, Parquet tables, pictures and a page to --out. With --json it prints the content of
+    result.json: "job", "summary", "tables", "pictures", "page". On a cluster, all executors must see --lake and --out
+    under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
     was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
     folder = str(out or Path("pipeline") / job)
@@ -101,11 +101,11 @@ def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool
     """Run the job once, draw and print."""
     with spark_errors(), _display(session, job) as tick:
         found = run_job(session, job, request, tick)
-    result, pictures = conclude(found, request.out)
+    result = conclude(found, request.out)
     if as_json:
         print_json(result)
     else:
-        _show(found, request.out, pictures)
+        _show(found, request.out, result)
     return found
 
 
@@ -144,30 +144,32 @@ def parse_options(settings: list[str]) -> dict[str, str]:
 
 @contextmanager
 def _display(session: SparkSession, job: str) -> Iterator[Tick]:
-    """Stages of the job as a bar, with the tasks of Spark that are under way beside it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[tasks]}"), TimeElapsedColumn())
+    """Stages of the job as a bar, with rows and the time left beside it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
     ended = threading.Event()
+    course = JobCourse(job)
     with Progress(*columns, console=notices(), transient=True) as bar:
-        task = bar.add_task(job, total=None, tasks="")
+        task = bar.add_task(job, total=None, said="")
 
         def look() -> None:
             while not ended.wait(1 / LOOKS_PER_SECOND):
                 try:
-                    done, total = task_counts(session)
+                    work = spark_work(session)
                 except Exception:
                     return  # the session has ended, and with it what there was to show
-                bar.update(task, tasks=f"{done} of {total} tasks" if total else "")
+                said = course.said(work, bar.tasks[0].elapsed or 0.0)
+                bar.update(task, description=course.stage, completed=course.done, total=course.total, said=said)
 
         watcher = threading.Thread(target=look, name="progress", daemon=True)
         watcher.start()
         try:
-            yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)
+            yield course.tick
         finally:
             ended.set()
             watcher.join(timeout=2)
 
 
-def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
+def _show(found: JobResult, folder: str, result: dict[str, Any]) -> None:
     table = Table(title=f"{found.job}: {JOBS[found.job].what}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("what")
     table.add_column("found", overflow="fold")
@@ -175,7 +177,7 @@ def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
         table.add_row(escape(name.replace("_", " ")), escape(_shown(value)))
     out = console()
     out.print(table)
-    written = ", ".join(["result.json", PAGE, *found.tables, *pictures])
+    written = ", ".join(dict.fromkeys(["result.json", result["page"], *found.tables, *result["pictures"]]))
     out.print(f"written to {folder}: {written}", soft_wrap=True, markup=False)
 
 

@@ -228,9 +228,10 @@ def run_job(spark: SparkSession, name: str, request: JobRequest, tick: Tick) -> 
     return msgspec.structs.replace(found, summary={**found.summary, "seconds_taken": took})
 
 
-def write_result(found: JobResult, out: str, pictures: list[str]) -> dict[str, Any]:
+def write_result(found: JobResult, out: str, pictures: list[str], page: str) -> dict[str, Any]:
     """Write `result.json`, whole or not at all; what it says."""
-    result = {"job": found.job, "summary": found.summary, "tables": list(found.tables), "pictures": pictures}
+    tables = list(found.tables)
+    result = {"job": found.job, "summary": found.summary, "tables": tables, "pictures": pictures, "page": page}
     part = Path(out) / ".result.json.part"
     part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     part.replace(Path(out) / "result.json")

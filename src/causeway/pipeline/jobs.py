@@ -54,11 +54,12 @@ class JobAnswer:
         return body_of(self.job, self.summary, drawn_in(self.pictures, self.out), (*self.tables, *self.files))
 
 
-def conclude(found: JobResult, out: str) -> tuple[dict[str, Any], list[str]]:
-    """Draw, and write the page and result.json; what that says, and the names of the pictures."""
+def conclude(found: JobResult, out: str) -> dict[str, Any]:
+    """Draw, and write result.json and, unless the job has done so, a page; what result.json says."""
     pictures = [path.name for figure in found.figures for path in draw(figure, Path(out))]
-    write_page(f"{found.job}: {JOBS[found.job].what}", found.summary, pictures, found.tables, out)
-    return write_result(found, out, pictures), pictures
+    own = next((name for name in found.tables if name.endswith(".html")), "")
+    page = own or write_page(f"{found.job}: {JOBS[found.job].what}", found.summary, pictures, found.tables, out)
+    return write_result(found, out, pictures, page)
 
 
 def _call(
@@ -78,8 +79,7 @@ def _call(
     request = JobRequest(lake, folder, stream, kept, seed, texts)
     with sole_run(request):
         found = run_job(spark, job, request, tick or (lambda stage, done, total: None))
-    _, pictures = conclude(found, folder)
-    return JobAnswer(spark, found, folder, pictures)
+    return JobAnswer(spark, found, folder, conclude(found, folder)["pictures"])
 
 
 def _text(value: object) -> str:

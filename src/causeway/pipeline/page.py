@@ -15,7 +15,7 @@ h1 { font-size: 1.9rem; margin: 0; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d0d7de; vertical-align: top; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-img, svg { max-width: 100%; height: auto; } .bad { color: #b3261e; font-weight: 600; } .quiet { color: #656d76; }
+img, svg { width: 100%; height: auto; } .bad { color: #b3261e; font-weight: 600; } .quiet { color: #656d76; }
 pre { white-space: pre-wrap; font-size: .85rem; }
 """
 """Of all pages."""
@@ -54,7 +54,7 @@ def body_of(title: str, summary: Mapping[str, Any], drawn: Iterable[str], tables
 
 def _cell(value: Any) -> str:
     if isinstance(value, Mapping):
-        rows = (f"<tr><td>{escape(str(name))}<td>{_cell(one)}</tr>" for name, one in value.items())
+        rows = (f"<tr><td>{escape(str(name).replace('_', ' '))}<td>{_cell(one)}</tr>" for name, one in value.items())
         return f"<table>{''.join(rows)}</table>" if value else "nothing"
     if isinstance(value, list | tuple):
         return "<br>".join(map(_cell, value)) or "nothing"

@@ -99,8 +99,8 @@ def write_page(summary: Mapping[str, Any], figures: Sequence[Bars], out: Path) -
         f"<style>:root {{ --tone: {_COLOURS[summary['verdict']]}; }}{STYLE}{_STYLE}</style>",
         f"<div class=verdict><h1>{escape(summary['verdict'].capitalize())}</h1><p>{escape(summary['says'])}</p></div>",
         f"<p>From {scope['records']:,} records of {scope['brokers']:,} brokers and {scope['applications']:,} "
-        f"applications about {scope['mailboxes']:,} destinations, written between {escape(scope['from'])} and "
-        f"{escape(scope['to'])} by their own clocks.</p>",
+        f"applications about {scope['mailboxes']:,} destinations, written between {_time(scope['from'])} and "
+        f"{_time(scope['to'])} UTC by their own clocks.</p>",
         "<h2>What was promised</h2>",
         _table(summary["guarantees"]),
         *(f'<p><img src="{figure.name}.svg" alt="{escape(figure.title)}"></p>' for figure in figures),
@@ -114,6 +114,11 @@ def write_page(summary: Mapping[str, Any], figures: Sequence[Bars], out: Path) -
     ]
     (out / PAGE).write_text("\n".join(parts) + "\n</html>\n")
     return PAGE
+
+
+def _time(text: str) -> str:
+    """A time of the certificate as people read it."""
+    return escape(text[:19].replace("T", " "))
 
 
 def _table(guarantees: Mapping[str, Mapping[str, int]]) -> str:
