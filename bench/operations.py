@@ -23,7 +23,7 @@ from causeway.core.machine import Turn
 from causeway.core.node import Node
 from causeway.store.base import Page, Put
 from causeway.types import MILLISECOND, SECOND, Key, Peer, key_of
-from causeway.wire.codec import decode_head, in_parts
+from causeway.wire.codec import decode_frame, in_parts
 from causeway.wire.frame import FrameReader
 
 TURNS = 400
@@ -73,7 +73,7 @@ class Broker:
         for item in waiting:
             if isinstance(item, tuple):
                 for head, body in FrameReader().feed(item[1]):
-                    events.append(Received(item[0], decode_head(head), body))
+                    events.append(Received(item[0], decode_frame(head, body)))
             else:
                 events.append(item)
         self._perform(self.node.handle(events, now))

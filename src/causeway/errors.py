@@ -15,7 +15,8 @@ CausewayError
 │   └── DataLost           messages that a query was to read have ended before it did: names the mailbox
 ├── MessageFormatError     a body is not what its kind says, its kind is unknown, or reading it needs an opt-in
 ├── DeadlineExceeded       nobody answered in time
-└── Refused                a broker answered no: the code says why, `retriable` whether to try again
+│   └── OutcomeUnknown     a send or a commit was on its way: it may have happened, or may happen still
+└── Refused                it was not done and will not be: the code says why, `retriable` whether to try again
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ REMEDIES: dict[Code, str] = {
     Code.UNAVAILABLE: "wait for the broker or connect to another one",
     Code.OVERLOADED: "send less at once, or connect to a broker that has room",
     Code.CLUSTER_FULL: "use fewer mailboxes, or restart brokers with --set mailboxes_max; those that exist go on",
-    Code.NO_MAILBOX: "send elsewhere: the private mailbox or subscription has ended with the connection it belonged to",
-    Code.IN_USE: "close the other consumer of this subscription first, or share it",
+    Code.NO_MAILBOX: "look at its name; what was private or a subscription has ended, and is begun by its reader alone",
+    Code.IN_USE: "close its other consumers first; a subscription can be shared, a mailbox purged",
     Code.OVERFLOWED: "read faster, subscribe again, or choose another overflow policy",
     Code.CYCLE: "leave out one of the named domains: they must form a tree",
     Code.NO_SEAT: "start a broker with --domain NAME, or seat one with 'causeway join': causal order needs a domain",
@@ -195,13 +196,24 @@ class MessageFormatError(CausewayError):
 
 
 class DeadlineExceeded(CausewayError, TimeoutError):
-    """The answer did not come in time; the outcome is unknown unless the text says otherwise."""
+    """The answer did not come in time."""
 
     retriable = True
 
 
+class OutcomeUnknown(DeadlineExceeded):
+    """A send or a commit may have happened, or may happen still: done again, it may happen twice."""
+
+    retriable = False
+
+    def __init__(self, detail: str, code: Code | None = None) -> None:
+        self.code = code
+        """What brokers said last, None if they said nothing."""
+        super().__init__(f"{detail}; its outcome is unknown")
+
+
 class Refused(CausewayError):
-    """A broker refused a request."""
+    """A request was refused: it was not done and will not be."""
 
     def __init__(self, code: Code, detail: str) -> None:
         self.code, self.detail = code, detail

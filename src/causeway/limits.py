@@ -74,6 +74,9 @@ STREAMS_PER_CLIENT_MAX: Final = 10_000
 CONSUMERS_PER_CONNECTION_MAX: Final = 1_000
 """Consumers of one connection, over all mailboxes; one more is refused."""
 
+LOST_READERS_MAX: Final = 64
+"""Readers per mailbox that were lost with their connections, and are known again when they come back."""
+
 WAITING_BYTES_MAX: Final = 64 * MIB
 """All that waits at one broker for owners, directory answers or epochs."""
 
@@ -369,8 +372,8 @@ STORE_CACHE_BYTES_MAX: Final = 2 * MIB
 COMMIT_BYTES_MAX: Final = 8 * MIB
 """One group commit takes no more than this (or one Persist, if that is larger), so that its answers are not late."""
 
-TURN_EVENTS_MAX: Final = 512
-"""Frames gathered for one turn of a machine before it is called without waiting for more."""
+TURN_MESSAGES_MAX: Final = 512
+"""Messages gathered for one turn of a machine before it is called without waiting for more."""
 
 TURNS_IN_A_ROW_MAX: Final = 16
 """Turns a driver takes without letting the event loop breathe, when each turn's effects cause the next."""

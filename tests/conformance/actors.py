@@ -58,8 +58,9 @@ class Actor:
             self._check(event)
             if self.on_event is not None:
                 self.on_event(event)
-            if isinstance(event, Received) and isinstance(event.head, Ping) and event.head.keep:
-                effects.sends.append(Send(event.conn, Pong(event.head.nonce)))
+            for head, _ in event.messages if isinstance(event, Received) else ():
+                if isinstance(head, Ping) and head.keep:
+                    effects.sends.append(Send(event.conn, Pong(head.nonce)))
         orders, self.orders = self.orders, []
         for order, also in orders:
             self.ordered_in = len(self.turns) - 1
@@ -92,7 +93,7 @@ class Actor:
                 assert before not in (None, OVER), f"{event} of a connection that is {before}"
                 self._conns[event.conn] = OVER
             case Received():
-                assert self._conns.get(event.conn) in (OPEN, CLOGGED), f"{event.head} while {self._conns}"
+                assert self._conns.get(event.conn) in (OPEN, CLOGGED), f"{event.messages} while {self._conns}"
             case Clogged():
                 assert self._conns.get(event.conn) == OPEN, f"{event} while {self._conns}"
                 self._conns[event.conn] = CLOGGED
@@ -114,7 +115,7 @@ class Actor:
         return [event for _, events in self.turns for event in events if getattr(event, "conn", None) == conn]
 
     def frames(self, conn: int) -> list[tuple[Message, bytes]]:
-        return [(event.head, event.body) for event in self.events(Received) if event.conn == conn]
+        return [message for event in self.events(Received) if event.conn == conn for message in event.messages]
 
     def nonces(self, conn: int) -> list[int]:
         return [head.nonce for head, _ in self.frames(conn) if isinstance(head, Ping)]

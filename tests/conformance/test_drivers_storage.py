@@ -51,7 +51,9 @@ def test_frames_that_wait_for_a_write_leave_when_it_is_durable_and_before_it_is_
     here, there = stage.connect(a, b)
     log: list[object] = []
     a.place.on_commit = lambda writes: log.append("durable")
-    b.actor.on_event = lambda event: log.append(event.head) if isinstance(event, Received) else None
+    b.actor.on_event = lambda event: (
+        log.extend(head for head, _ in event.messages) if isinstance(event, Received) else None
+    )
     a.act(persists=[Persist([put(1)], [Send(here, Ping(1), b"one"), Send(here, Pong(2))], 7)])
     stage.world.run_until(lambda: tokens(a))
     # What the machine says on hearing of it comes behind what waited for it.

@@ -39,7 +39,7 @@ from causeway.local.cluster import ProcessCluster
 from causeway.local.probe import Probe
 from causeway.types import Flag, ServiceClass
 from causeway.wire import body
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import decode_frame, encode_frame
 from causeway.wire.frame import PREFIX, FrameReader
 from tests.integration.processes import causeway, environment, eventually, json_lines, running_cluster
 
@@ -82,7 +82,8 @@ class Wire:
                     return None
                 if not data:
                     return None
-                self._arrived.extend((decode_head(head), body) for head, body in self._frames.feed(data))
+                for frame in self._frames.feed(data):
+                    self._arrived += decode_frame(*frame)
             head, _body = self._arrived.pop(0)
             if isinstance(head, Ping):
                 self.say(Pong(head.nonce))

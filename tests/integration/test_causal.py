@@ -159,6 +159,25 @@ async def test_requests_are_answered_in_causal_order(town: Town) -> None:
         assert (await consumer.get(PATIENCE)).body == b"psst"
 
 
+async def test_send_to_a_temporary_mailbox_that_has_ended_is_refused_and_leaves_no_hole(town: Town) -> None:
+    clerk, other = await town.bus("clerk-of-ends", 2), await town.bus("other-of-ends", 1)
+    visitor = await town.bus("visitor", 0)
+    mailbox = await visitor.temporary_mailbox()
+    await clerk.send(mailbox, b"welcome", order="causal", timeout=PATIENCE)
+    await visitor.aclose()
+    with pytest.raises(Refused):
+        for _ in range(1000):  # it ends a moment later
+            await clerk.send(mailbox, b"still there?", timeout=PATIENCE)
+    for service in ("express", "recoverable", "transactional"):
+        for order in (None, "causal"):
+            with pytest.raises(Refused) as caught:
+                await clerk.send(mailbox, b"still there?", service=service, order=order, timeout=PATIENCE)
+            assert caught.value.code == Code.NO_MAILBOX
+    await clerk.send("other-of-ends", b"gone", order="causal", timeout=PATIENCE)
+    async with other.consumer() as consumer:
+        assert (await consumer.get(PATIENCE)).body == b"gone"
+
+
 async def test_other_messages_pass_beside_it_and_others_hear_it_too(town: Town) -> None:
     alice, carol = await town.bus("alice", 0), await town.bus("carol", 1)
     await carol.keep_history("mixed/#", seconds=60, timeout=PATIENCE)

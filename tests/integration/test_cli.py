@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -32,6 +33,7 @@ COMMANDS = (
     "send",
     "receive",
     "browse",
+    "mailbox",
     "story",
     "sim",
     "demo",
@@ -105,6 +107,28 @@ def test_browse_shows_everything_and_takes_nothing(started: Shell) -> None:
     assert _bodies(started.json("browse", "box-browse", "--selector", "amount > 4")) == []
     assert _bodies(started.json("receive", "box-browse", "--count", "3")) == ["one", "two", "three"]
     assert started.json("browse", "box-browse") == []
+
+
+def test_looking_makes_no_mailbox(started: Shell) -> None:
+    assert started.json("browse", "box-misspelt") == []
+    assert "box-misspelt" not in started.run("status", "--json").stdout
+
+
+def test_mailbox_is_purged_and_deleted(started: Shell) -> None:
+    started.json("send", "box-deleted", "one", "two", "--service", "transactional")
+    refused = started.run("mailbox", "purge", "box-deleted")
+    assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
+    [purged] = started.json("mailbox", "purge", "box-deleted", "--yes")
+    assert purged == {"mailbox": "box-deleted", "action": "purge", "done": True}
+    assert started.json("browse", "box-deleted") == []
+    started.json("send", "box-deleted", "three")
+    [deleted] = started.json("mailbox", "delete", "box-deleted", "--yes")
+    assert deleted["done"]
+    asyncio.run(eventually(lambda: "box-deleted" not in started.run("status", "--json").stdout, "it ends", 40))
+    [error] = started.json("mailbox", "delete", "box-deleted", "--yes", code=1)
+    assert error["error"]["code"] == "no_mailbox"
+    started.json("send", "box-deleted", "four")
+    assert _bodies(started.json("receive", "box-deleted", "--count", "1")) == ["four"]
 
 
 def test_receive_without_acknowledgement_leaves_the_messages(started: Shell) -> None:

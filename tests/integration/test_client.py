@@ -316,6 +316,87 @@ async def test_exactly_once_survives_the_death_of_the_application(cluster: Local
         assert results == list(range(40))
 
 
+VICTIM = """
+import os, signal, sys, causeway.sync
+with causeway.sync.connect(sys.argv[1], name="victim") as bus:
+    for message in bus.receive("poisoned", timeout=3):
+        if message.text.startswith("poison"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(message.text, flush=True)
+"""
+
+
+async def test_message_that_kills_its_reader_every_time_ends_as_a_dead_letter_alone(cluster: LocalCluster) -> None:
+    async with causeway.connect(cluster.url, name="boss") as boss:
+        for text in ("a", "b", "poison", "c", "d"):
+            await boss.send("poisoned", text, service="transactional")
+        said, lives = [], 0
+        while "d" not in said:
+            lives += 1
+            assert lives < 12
+            command = [sys.executable, "-c", VICTIM, cluster.url]
+            done = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=60, check=False)
+            said += done.stdout.decode().split()
+        assert list(dict.fromkeys(said)) == ["a", "b", "c", "d"]
+        async with boss.consumer("dead/poisoned") as dead:
+            assert (await dead.get(timeout=10)).text == "poison"
+        assert [message.text async for message in boss.browse("dead/poisoned")] == ["poison"]
+
+
+READERS = {
+    "async": """
+import asyncio, sys, causeway
+async def main():
+    async with causeway.connect(sys.argv[1], name="worker", state=sys.argv[2]) as bus:
+        consumer = bus.consumer(sys.argv[3], prefetch=500)
+        while True:
+            message = await consumer.get(20)
+            print("shown", message.text, flush=True)
+            await message.ack()
+            print("done", message.text, flush=True)
+asyncio.run(main())
+""",
+    "sync": """
+import sys, causeway.sync
+with causeway.sync.connect(sys.argv[1], name="worker", state=sys.argv[2]) as bus:
+    consumer = bus.consumer(sys.argv[3], prefetch=500)
+    while True:
+        message = consumer.get(20)
+        print("shown", message.text, flush=True)
+        message.ack()
+        print("done", message.text, flush=True)
+""",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(READERS))
+async def test_what_was_acknowledged_when_the_application_is_killed_is_not_shown_to_its_next_life(
+    cluster: LocalCluster, tmp_path: Path, kind: str
+) -> None:
+    def live(lines: int) -> list[str]:
+        command = [sys.executable, "-c", READERS[kind], cluster.url, str(tmp_path / "state"), f"kept-{kind}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline() for _ in range(lines)]
+            process.kill()
+            return said + process.stdout.readlines()
+
+    async with causeway.connect(cluster.url, name="boss") as boss:
+        for number in range(2000):
+            boss.send_nowait(f"kept-{kind}", str(number), service="transactional")
+        await boss.flush(20)
+    done: dict[str, None] = {}
+    for _ in range(4):
+        for line in await asyncio.to_thread(live, 121):
+            what, number = line.split()
+            assert what == "done" or number not in done, f"{number} was shown again"
+            if what == "done":
+                done[number] = None
+    numbers = [int(number) for number in done]
+    assert len(numbers) >= 4 * 60
+    assert numbers == sorted(numbers)
+
+
 async def test_ten_consumers_share_what_lies_in_a_mailbox(cluster: LocalCluster) -> None:
     async with causeway.connect(cluster.url, name="crowd") as bus:
         for number in range(1000):

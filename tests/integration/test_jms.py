@@ -347,8 +347,8 @@ def test_commit_that_nobody_answers_is_a_typed_error() -> None:
         lone.kill(0)
         with pytest.raises(jms.JMSException, match=r"\w") as caught:
             session.commit()
-        assert caught.value.get_error_code() == "DeadlineExceeded"
-        assert isinstance(caught.value.__cause__, causeway.DeadlineExceeded)
+        assert caught.value.get_error_code() == "OutcomeUnknown"
+        assert isinstance(caught.value.__cause__, causeway.OutcomeUnknown)
         connection.close()
 
 

@@ -85,8 +85,8 @@ class LoneBroker:
             self._conn += 2
             conn = self._conn
             self._open[conn] = who
-            self._happen(Opened(conn), Received(conn, hello, b""))
-        self._happen(Received(conn, head, body))
+            self._happen(Opened(conn), Received(conn, [(hello, b"")]))
+        self._happen(Received(conn, [(head, body)]))
 
     def _happen(self, *events: DriverEvent) -> None:
         self._perform(self.node.handle(events, self.now))

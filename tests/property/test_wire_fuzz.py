@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from causeway.core.messages import Message
 from causeway.errors import RemoteProtocolError
 from causeway.limits import FRAME_BYTES_MAX
-from causeway.wire.codec import decode_head, encode_frame, encode_head
+from causeway.wire.codec import decode_frame, decode_head, encode_frame, encode_head, in_frames
 from causeway.wire.frame import FrameReader, pack
 
 ACCEPTED = (RemoteProtocolError,)
@@ -70,7 +70,8 @@ def read(stream: bytes, cuts: list[int]) -> list[tuple[object, bytes]]:
     edges = [0, *sorted(cut % (len(stream) + 1) for cut in cuts), len(stream)]
     found: list[tuple[object, bytes]] = []
     for start, stop in pairwise(edges):
-        found += [(decode_head(head), body) for head, body in reader.feed(stream[start:stop])]
+        for frame in reader.feed(stream[start:stop]):
+            found += decode_frame(*frame)
     return found
 
 
@@ -113,6 +114,16 @@ def test_every_message_survives_the_wire_however_the_stream_is_cut(
     assert read(stream, cuts) == frames
 
 
+@settings(max_examples=200, **PATIENT)
+@given(st.lists(st.tuples(MESSAGES, st.binary(max_size=40)), min_size=1, max_size=6), CUTS)
+def test_messages_that_share_a_frame_come_out_of_it_in_order_each_with_its_body(
+    messages: list[tuple[Message, bytes]], cuts: list[int]
+) -> None:
+    frames = in_frames([head for head, _ in messages], [body for _, body in messages])
+    assert len(frames) == 1
+    assert read(b"".join(frames[0][:2]), cuts) == messages
+
+
 @settings(max_examples=400, **PATIENT)
 @given(
     st.lists(st.tuples(MESSAGES, st.binary(max_size=40)), min_size=1, max_size=4),
@@ -123,6 +134,8 @@ def test_damaged_stream_ends_in_messages_or_a_protocol_error(
     frames: list[tuple[Message, bytes]], damage: list[tuple[int, int]], cuts: list[int]
 ) -> None:
     stream = bytearray(b"".join(encode_frame(head, body) for head, body in frames))
+    shared = in_frames([head for head, _ in frames], [body for _, body in frames])
+    stream += b"".join(first + rest for first, rest, _ in shared)
     for at, mask in damage:
         stream[at % len(stream)] ^= mask
     with suppress(*ACCEPTED):

@@ -139,7 +139,8 @@ class GroupMachine:
             case Opened():
                 links.on_opened(turn, event.conn)
             case Received():
-                links.on_received(turn, event.conn, event.head, event.body)
+                for head, body in event.messages:
+                    links.on_received(turn, event.conn, head, body)
             case Closed():
                 links.on_closed(turn, event.conn, event.reason)
             case Clogged():

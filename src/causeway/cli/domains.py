@@ -38,6 +38,8 @@ class DomainMap(msgspec.Struct, kw_only=True):
     domains: list[SeatedDomain]
     routers: dict[str, list[str]]
     """Domains by router, also of a router that left."""
+    holders: dict[str, str]
+    """Who holds the seat of a broker that left."""
     refusals: dict[str, str]
 
 
@@ -47,7 +49,7 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
     Exit code 0 when every broker is seated in the domains of its configuration, else 1. With --json it prints one
     object: "version" of the map, "domains" (each "name", "seats", "routers", "left": brokers
     that left, whose seats others hold for what was sent in causal order), "routers" (domains by broker),
-    "refusals" (why a broker is not seated as configured).
+    "holders" (who holds the seat of a broker that left), "refusals" (why a broker is not seated as configured).
     """
     found = latest(asyncio.run(reports_of(parse_url(resolve_url(url, data)))))
     if as_json:
@@ -61,7 +63,8 @@ def domains(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> i
             for router, names in found.routers.items():
                 out.print(f"{escape(router)} joins {escape(', '.join(names))}", soft_wrap=True)
             for name in dict.fromkeys(name for line in found.domains for name in line.left):
-                out.print(f"{escape(name)} has left; others hold its seat for what was sent there", soft_wrap=True)
+                holder = f"{found.holders[name]} holds" if name in found.holders else "nobody who answered holds"
+                out.print(f"{escape(f'{name} has left; {holder}')} its seat for what was sent there", soft_wrap=True)
         for broker, refusal in found.refusals.items():
             out.print(f"[red]{escape(broker)} is not seated as configured[/]: {escape(refusal)}", soft_wrap=True)
     return EXIT_FAILED if found.refusals else EXIT_OK
@@ -82,6 +85,7 @@ def seated(graph: DomainGraph, left: Collection[str] = ()) -> list[SeatedDomain]
 
 def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
     """Put the brokers' reports together; keys that one of another release leaves out count as nothing."""
+    reports = list(reports)
     version, seats, left = 0, dict[str, list[str]](), list[str]()
     refusals: dict[str, str] = {}
     for report in reports:
@@ -92,12 +96,19 @@ def latest(reports: Iterable[Mapping[str, Any]]) -> DomainMap:
             left = [str(seat) for seat in causal.get("left", [])]
         if causal.get("refusal"):
             refusals[str(report.get("broker", "a broker without a name"))] = str(causal["refusal"])
+    holders = {
+        str(seat.get("seat")): str(report.get("broker"))
+        for report in reports
+        for seat in (report.get("causal") or {}).get("seats", [])
+        if seat.get("seat") in left
+    }
     graph = DomainGraph(seats_of(dict(sorted(seats.items()))))
     routers = {router: list(graph.seats[router]) for router in sorted(graph.routers())}
     return DomainMap(
         version=version,
         domains=sorted(seated(graph, left), key=lambda line: line.name),
         routers=routers,
+        holders=dict(sorted(holders.items())),
         refusals=dict(sorted(refusals.items())),
     )
 

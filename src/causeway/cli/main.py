@@ -54,6 +54,7 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway unsubscribe workers --shared",
         "causeway unsubscribe --mailbox desk",
     ),
+    "mailbox": ("causeway mailbox purge billing", "causeway mailbox delete billing --yes --json"),
     "browse": ("causeway browse billing", "causeway browse billing --count 100 --json"),
     "story": ("causeway story orders:5f3a91:billing:t:17",),
     "broker": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -20,6 +20,9 @@ from causeway.local.everybody import reports_of
 from causeway.local.probe import first_answer
 from causeway.names import seat_name
 from causeway.types import SECOND, Instant
+
+SLOW: Final = 1 * SECOND
+"""What is under way for less is not called waiting."""
 
 
 class SeatWaits(msgspec.Struct, kw_only=True):
@@ -36,6 +39,10 @@ class SeatWaits(msgspec.Struct, kw_only=True):
     held_bytes: int
     waiting: list[dict[str, Any]]
     """Applications whose next batch cannot be taken yet."""
+    untaken: list[dict[str, Any]] = []
+    """Mailboxes and other seats that have not taken all that was sent to them; the first ones."""
+    unserved: str = ""
+    """Why nobody holds it, although it was used and every broker was asked."""
     used: bool = True
     """Whether anything was ever sent to it, as far as the brokers that were asked know."""
 
@@ -50,7 +57,8 @@ def why_held(
     """Show, for each seat held by a broker, which batches wait, for which missing predecessor, and since when.
 
     It asks the first broker of --url that answers, or with --all every broker. A batch waits until everything that
-    came before it in causal order is there. Nothing waits at a seat that was never used: nobody holds it yet.
+    came before it in causal order is there, and then until its mailbox, subscription or next seat takes it. Nothing
+    waits at a seat that was never used: nobody holds it yet.
 
     A seat is a broker's place in its domains, where applications send in causal order; neighbours hold it while its
     broker is away. A predecessor is a batch that comes before another one in causal order; numbers say up to which of a
@@ -59,8 +67,9 @@ def why_held(
 
     With --json it prints {"seats": each with "broker", "seat", "held" (each
     "domain", "from", "source", "first", "count", "dest", "topic", "since", "waits_for": each "seat", "until", "have"),
-    "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since"), "used")}; "broker" is empty when
-    no broker that was asked holds the seat; instants are nanoseconds.
+    "held_count", "held_bytes", "waiting" (each "source", "first", "why", "since"), "untaken" (each "to", "count",
+    "source", "first", "since"), "unserved", "used")}; "broker" is empty when no broker that was asked holds the seat;
+    instants are nanoseconds.
     """
     addresses = parse_url(resolve_url(url, data))
     reports = asyncio.run(reports_of(addresses)) if everywhere else [asyncio.run(_first(addresses))]
@@ -96,17 +105,20 @@ def waits(reports: Iterable[Mapping[str, Any]], *, everywhere: bool) -> list[Sea
             held_count=int(seat.get("held_count", 0)),
             held_bytes=int(seat.get("held_bytes", 0)),
             waiting=list(seat.get("waiting", [])),
+            untaken=list(seat.get("untaken", [])),
         )
         for report in reports
         for seat in (report.get("causal") or {}).get("seats", [])
     ]
     held = {seat.seat for seat in found}
     # A seat is a replica group, and that begins with the first message to it: until then no broker reports it.
-    begun = {str(group.get("name")) for report in reports for group in report.get("groups", [])}
+    begun = {str(group.get("name")): group for report in reports for group in report.get("groups", [])}
     for seat in _on_the_map(reports) if everywhere else _own(reports):
         if seat not in held:
             nothing = SeatWaits(broker="", seat=seat, held=[], held_count=0, held_bytes=0, waiting=[])
             nothing.used = not everywhere or seat_name(seat) in begun  # one broker alone cannot know
+            if everywhere and nothing.used:
+                nothing.unserved = str(begun[seat_name(seat)].get("blocked") or "its holder has not taken over yet")
             found.append(nothing)
     return sorted(found, key=lambda waits: (waits.seat, waits.broker))
 
@@ -121,11 +133,14 @@ def _own(reports: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def explained(seat: SeatWaits, now: Instant) -> list[str]:
     """One seat for people: a line for itself, and one for everything that waits there."""
+    if seat.unserved:
+        return [f"seat {seat.seat}: no broker serves it, so everything sent to it waits ({seat.unserved})"]
     if not seat.broker:
         unknown = "no broker that was asked holds it; --all asks every broker"
         return [f"seat {seat.seat}: {unknown if seat.used else 'nothing waits, it was never used'}"]
     holder = "" if seat.broker == seat.seat else f" (held by {seat.broker})"
-    count = seat.held_count + len(seat.waiting)
+    untaken = [way for way in seat.untaken if now - int(way.get("since", 0)) >= SLOW]
+    count = seat.held_count + len(seat.waiting) + sum(int(way.get("count", 1)) for way in untaken)
     lines = [f"seat {seat.seat}{holder}: " + (f"{count} wait" if count else "nothing waits")]
     lines += [_held(batch, now) for batch in seat.held]
     if seat.held_count > len(seat.held):
@@ -133,6 +148,9 @@ def explained(seat: SeatWaits, now: Instant) -> list[str]:
     for sender in seat.waiting:
         why = sender.get("why") or "what it follows"
         lines.append(f"  {sender.get('source')} from {sender.get('first')} on: waits for {why}{_age(sender, now)}")
+    for way in untaken:
+        what = f"{way.get('count')} to {way.get('to')}, the first {way.get('source')} {way.get('first')}"
+        lines.append(f"  {what}: not taken there (full, blocked or not served){_age(way, now)}")
     return lines
 
 

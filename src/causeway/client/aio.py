@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Generator
+from typing import Any, Final
 
 from causeway.client.arguments import check_wait
 from causeway.client.batches import Ticket
@@ -20,14 +20,31 @@ class Noted:
 
     __slots__ = ()
 
-    def __await__(self) -> Iterator[None]:
-        return iter(())
+    def __await__(self) -> Generator[Any, None, None]:
+        return
+        yield
 
     def __repr__(self) -> str:
         return "<noted; there is nothing to wait for>"
 
 
 NOTED: Final = Noted()
+
+
+class NotedOnDisk(Noted):
+    """With kept state: to await it is to wait until what was noted is on the application's own disk."""
+
+    __slots__ = ("_engine", "_mark")
+
+    def __init__(self, engine: LoopEngine) -> None:
+        self._engine = engine
+        self._mark = engine.session.mark()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        return self._engine.until_kept(self._mark).__await__()
+
+    def __repr__(self) -> str:
+        return "<noted; await it to have it on disk>"
 
 
 class LoopEngine(Host):
@@ -99,6 +116,16 @@ class LoopEngine(Host):
         self.accept(lot, first, last)
         if not self.waking:
             self.wake()
+
+    def noted(self) -> Noted:
+        """Something was acknowledged."""
+        return NotedOnDisk(self) if self.session.config.keep else NOTED
+
+    async def until_kept(self, mark: int) -> None:
+        """Until what was acknowledged before the mark is on our own disk. Raises why it never will be."""
+        session = self.session
+        await self.until(lambda: session.keeps(mark), None)
+        self.check()
 
     async def breathe(self) -> None:
         """Let the loop have a round: what was sent leaves, what arrived is handled."""

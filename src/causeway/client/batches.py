@@ -14,7 +14,7 @@ from causeway.client.marks import After
 from causeway.client.message import MessageId
 from causeway.core.deadlines import NEVER
 from causeway.core.messages import Causal, Published
-from causeway.errors import CausewayError
+from causeway.errors import CausewayError, Refused
 from causeway.names import SEATS
 from causeway.types import Duration, Flag, Instant, ServiceClass, Span
 
@@ -59,7 +59,7 @@ class SentStream:
         self.paused = not dest
         """The owner refused for now, and a timer resumes; or it has no destination yet."""
         self.backoff: Duration = 0
-        self.refusal: CausewayError | None = None
+        self.refusal: Refused | None = None
         """The last retriable refusal, to say why when time runs out."""
         self.resent: tuple[int, Instant] = (0, 0)
         """Where and when the owner last had us begin again."""

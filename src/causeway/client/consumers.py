@@ -170,6 +170,12 @@ class MailReaders:
         if consumer.twin is not None:
             self.close(consumer.twin)
 
+    def leave(self, turn: Turn) -> None:
+        """The session ends on purpose: what is unsettled goes to others at once, and nothing has killed us."""
+        for consumer in self._all.values():
+            if consumer.attached_on is not None and consumer.attached_on.up:
+                turn.send(consumer.attached_on.conn, Detach(consumer.mailbox, consumer.number))
+
     # What happened ---------------------------------------------------------------------------------------------
     def on_attached(self, turn: Turn, link: Uplink, consumer: MailReader, mailbox: str) -> bool:
         """A broker serves a consumer; whether that is where it belongs.

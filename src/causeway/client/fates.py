@@ -10,7 +10,7 @@ from collections import deque
 from causeway.client.batches import SentBatch, SentStream
 from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import NEVER, Alarm
-from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused
+from causeway.errors import CausewayError, Code, DeadlineExceeded, OutcomeUnknown, Refused
 from causeway.limits import CONFIRMING_MAX
 from causeway.types import Duration, Flag, Instant, Span
 
@@ -179,6 +179,7 @@ class Fates:
     def take_over(self, batch: SentBatch) -> None:
         """A batch of an earlier life: it has no limit but its time to live."""
         self.take_in(batch)
+        batch.sent_at = 1  # at any time: that life may have sent it
         batch.deadline = batch.dies or NEVER
         if batch.dies:
             self._expire_at(batch)
@@ -214,12 +215,15 @@ def lateness(batch: SentBatch, now: Instant) -> CausewayError:
     """Why a batch whose time is over has failed."""
     stream, target = batch.lane.stream, batch.lane.target
     if batch.dies and batch.dies <= now:
-        return Refused(Code.EXPIRED, f"no acknowledgement from {target!r} within the message's time to live")
-    if stream.refusal is not None:
-        return stream.refusal
-    if not batch.sent_at:
-        return DeadlineExceeded(f"no broker was reached in time: the message to {target!r} was not sent")
-    return DeadlineExceeded(f"no acknowledgement from {target!r} in time (sent, not answered); its outcome is unknown")
+        text = f"no acknowledgement from {target!r} within the message's time to live"
+        return OutcomeUnknown(text, Code.EXPIRED) if batch.sent_at else Refused(Code.EXPIRED, text)
+    refusal = stream.refusal
+    if batch.sent_at and refusal is not None:
+        # One copy was refused. Another one may lie with its owner, which could not confirm it yet, or be on its way.
+        return OutcomeUnknown(f"no acknowledgement from {target!r} in time ({refusal})", refusal.code)
+    if batch.sent_at:
+        return OutcomeUnknown(f"no acknowledgement from {target!r} in time (sent, not answered)")
+    return refusal or DeadlineExceeded(f"no broker was reached in time: the message to {target!r} was not sent")
 
 
 def without(spans: list[Span], first: int, last: int) -> list[Span]:

@@ -40,7 +40,7 @@ from causeway.core.effects import Effects
 from causeway.core.events import DriverEvent
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import Storage, ThreadStorage
-from causeway.errors import CausewayError, DeadlineExceeded, LocalProtocolError, StoreError, TransportError
+from causeway.errors import CausewayError, LocalProtocolError, OutcomeUnknown, StoreError, TransportError
 from causeway.lake.opening import open_recorder
 from causeway.limits import REPLIES_UNREAD_MAX
 from causeway.names import private_name
@@ -234,12 +234,11 @@ class Host:
             self._failed, self._unheard = {}, None
             return error
 
-    def unacknowledged(self, count: int) -> DeadlineExceeded | None:
+    def unacknowledged(self, count: int) -> OutcomeUnknown | None:
         """What to tell of sends that are under way when the bus ends. None with kept state: they are sent again."""
         if self.session.config.keep:
             return None
-        text = f"{count} messages were not acknowledged when the bus was closed; `flush` waits for them"
-        return DeadlineExceeded(f"{text}; whether they arrived is unknown")
+        return OutcomeUnknown(f"{count} messages unacknowledged when the bus was closed (`flush` waits for them)")
 
     def _warn_cut_short(self) -> None:
         """The event loop has ended before the bus, and nothing leaves any more."""

@@ -83,6 +83,10 @@ class BrowseInquiry(Inquiry):
         page.link = self.link
         return page
 
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """Where there is no mailbox, there is nothing to be seen."""
+        return refusal.code == Code.NO_MAILBOX
+
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Ask the owner, or who knows it."""
         limit = min(self.limit, BROWSED_MESSAGES_MAX)
@@ -180,6 +184,10 @@ class FindInquiry(Inquiry):
 
     __slots__ = ()
 
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """Nobody serves what does not exist."""
+        return refusal.code == Code.NO_MAILBOX
+
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Any broker can say."""
         turn.send(link.conn, Find(self.mailbox))
@@ -208,14 +216,17 @@ class PlaceInquiry(Inquiry):
 
 
 class EndInquiry(Inquiry):
-    """Let a subscription or a private mailbox end, with all that is in it: `result` says whether there was one."""
+    """Let a subscription or a private mailbox end, with all that is in it; or an ordinary one that is empty, or its
+    topics alone: `result` says whether there was one."""
 
-    __slots__ = ("followed", "repeated", "then")
+    __slots__ = ("delete", "followed", "repeated", "then")
 
-    def __init__(self, number: int, mailbox: str, then: EndInquiry | None = None) -> None:
+    def __init__(self, number: int, mailbox: str, then: EndInquiry | None = None, *, delete: bool = False) -> None:
         super().__init__(number, mailbox)
         self.then = then
         """Asked when this one has ended, and nobody is told of this one."""
+        self.delete = delete
+        """An ordinary mailbox is meant, not its topics."""
         self.repeated = False
         """Whether it may have ended before, without our hearing of it."""
         self.followed = 0
@@ -237,7 +248,7 @@ class EndInquiry(Inquiry):
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Only its owner can end it."""
-        turn.send(link.conn, EndMailbox(self.mailbox, self.number))
+        turn.send(link.conn, EndMailbox(self.mailbox, self.number, self.delete))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """It has ended."""

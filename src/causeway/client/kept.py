@@ -4,7 +4,8 @@ Kept: the incarnation and a count of lives (so that no id is ever used twice), s
 answered (sent again by the next life), and the accepted ids per stream (so that nothing accepted is shown again).
 
 When it is durable: a recoverable or transactional send, and a commit, is on disk before it leaves for a broker. An
-acknowledgement is on disk before the broker hears of it; until then a crash means that the message is shown again.
+acknowledgement is on disk before the broker hears of it; until then a crash means that the message is shown again, so
+whoever has to know waits until `keeps` what it noted before `mark`.
 Express sends are not kept. One Persist is under way at a time; whatever gathers meanwhile goes into the next one.
 
 Rows, all in group LOCAL:  i -> identity | b + serial -> unanswered batch | c + number -> unanswered commit |
@@ -117,6 +118,8 @@ class Keeper:
         self._keys: dict[SentBatch, bytes] = {}
         self._serial = 0
         self._token = _LOAD
+        self._durable = 0
+        """The last write that is on disk."""
         self._under_way = False
         self._deletes: list[Write] = []
         self._clean_at: Instant | None = None
@@ -218,6 +221,15 @@ class Keeper:
         """Consumers with settlements that wait for the disk."""
         return {consumer.number: None for consumer, _ in (*self._settles, *self._next_settles)}
 
+    def mark(self) -> int:
+        """The write that brings what was noted until now."""
+        return self._token + 1
+
+    def keeps(self, mark: int) -> bool:
+        """Whether that write is on disk, or there is nothing left to write."""
+        behind = self._consumers.dirty or self._consumers.seen.touched or self._under_way
+        return mark <= self._durable or not behind
+
     @property
     def idle(self) -> bool:
         """Whether nothing that matters waits for the disk."""
@@ -277,6 +289,7 @@ class Keeper:
     def on_persisted(self, turn: Turn) -> None:
         """Let go what waited."""
         self._under_way = False
+        self._durable = self._token
         if self._identity_next is not None:
             self.identity, self._identity_next = self._identity_next, None
         batches, self._batches = self._batches, []

@@ -164,12 +164,15 @@ class SessionMachine:
             self._collect(turn)
         for event in events:
             if type(event) is Received:
-                link = links.find(event.conn)
-                if link is not None:
-                    link.heard_at = now
-                    self._on_received(turn, link, event.head, event.body)
-            else:
-                self._on_event(turn, event)
+                for head, body in event.messages:
+                    link = links.find(event.conn)
+                    if link is not None:
+                        link.heard_at = now
+                        self._on_received(turn, link, head, body)
+                    if links.ups or links.downs:
+                        self._pass_on_links(turn)
+                continue
+            self._on_event(turn, event)
             if links.ups or links.downs:
                 self._pass_on_links(turn)
         if now >= self._alarm.at:
@@ -387,6 +390,7 @@ class SessionMachine:
     def _end(self, turn: Turn, fatal: CausewayError | None) -> None:
         self.error = fatal or LocalProtocolError("the bus is closed; connect again")
         self.lanes.clear()
+        self._consumers.leave(turn)
         self._links.close_all(turn)
         self._streams.fail_all(self.error)
         self._transactions.fail_all(self.error)

@@ -179,7 +179,8 @@ class MailReader(Errand):
             self.say_settled(turn, link, self.unconfirmed.spans())
             return
         self.attached_on = link
-        how = (self.selector, self.exclusive, self.interest, self.window if self.window < self.credit else 0)
+        window = self.window if self.window < self.credit else 0
+        how = (self.selector, self.exclusive, self.interest, window, self.served)
         turn.send(link.conn, Attach(self.mailbox, self.number, self.credit, *how))
 
     def on_attached(self, head: Attached) -> None:

@@ -7,7 +7,7 @@ store (events), and time (`next_deadline`). What the application must hear comes
     ticket = session.send("orders", b"...", service=ServiceClass.TRANSACTIONAL)
     effects = session.handle([], now)          # numbered, batched, on its way
     ...
-    effects = session.handle([Received(conn, Accepted(...), b"")], now)
+    effects = session.handle([Received(conn, [(Accepted(...), b"")])], now)
     session.outcomes()                         # [SendDone(batch)]; ticket.done and ticket.error tell
 
 Owns: what an application may ask for, and the checks of its arguments.
@@ -82,6 +82,14 @@ class Session(SessionMachine):
         """Whether everything sent is resolved, everything settled is confirmed and no transaction is open."""
         quiet = not (self.unresolved or len(self._transactions) or self._fresh_commits)
         return quiet and self._consumers.quiet and (self._keeper is None or self._keeper.idle)
+
+    def mark(self) -> int:
+        """For `keeps`: where what was acknowledged until now ends."""
+        return 0 if self._keeper is None else self._keeper.mark()
+
+    def keeps(self, mark: int) -> bool:
+        """Whether what was acknowledged before a mark is on our own disk, if it is to be."""
+        return self._keeper is None or self._keeper.keeps(mark)
 
     @property
     def unresolved(self) -> int:
@@ -322,7 +330,16 @@ class Session(SessionMachine):
         check_destination("mailbox", mailbox)
         if type(below) is not int or not 1 <= below <= VOLATILE_FROM:
             raise ConfigError("below", below, "must be a number in a mailbox, 1 or more")
-        return self._inquire(SettleInquiry(self._number(), mailbox, below), timeout)
+        return self._inquire(SettleInquiry(self._number(), mailbox, ((0, below - 1),)), timeout)
+
+    def purge(self, mailbox: str, below: int, *, timeout: Duration | None = None) -> Inquiry:
+        """Everything in a mailbox below a number is done with, and every express message that is there."""
+        spans = ((0, max(0, below - 1)), (VOLATILE_FROM, ID_MAX))
+        return self._inquire(SettleInquiry(self._number(), check_forgettable(mailbox), spans), timeout)
+
+    def delete(self, mailbox: str, *, timeout: Duration | None = None) -> Inquiry:
+        """Let an ordinary mailbox end that is empty and has no reader."""
+        return self._inquire(EndInquiry(self._number(), check_forgettable(mailbox), delete=True), timeout)
 
     def status(self, address: Address | None = None, *, timeout: Duration | None = None) -> Inquiry:
         """What a broker (None: the one that takes our sends) says about itself and all its mailboxes."""

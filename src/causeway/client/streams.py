@@ -22,7 +22,7 @@ from causeway.client.ways import WayLinks
 from causeway.core.deadlines import Alarm
 from causeway.core.machine import Turn
 from causeway.core.messages import Accepted, Confirmed, Deposit, Rejected, Resend
-from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
+from causeway.errors import RETRIABLE_CODES, CausewayError, Code, OutcomeUnknown, Refused
 from causeway.limits import (
     BATCH_BYTES_MAX,
     BATCH_COUNT_MAX,
@@ -36,6 +36,8 @@ from causeway.wire.headers import Headers
 
 RESEND_PAUSE: Duration = 50 * MILLISECOND
 """An owner that misses a batch says so for each later one; beginning again once per this time is enough."""
+
+REFUSED_ON_ITS_WAY = "the mailbox did not take it; what was sent after it in causal order goes on"
 
 SMALL_BYTES = 4096
 UNCOUNTED_MAX = 128
@@ -272,8 +274,9 @@ class Streams:
             return
         stream.backoff = 0
         stream.refusal = None
+        error = Refused(code_of(head.refused, Code.UNAVAILABLE), REFUSED_ON_ITS_WAY) if head.refused else None
         for batch in stream.answered(head.first, head.last):
-            self._fates.settle(batch, head.first, head.last, None, delivered=head.delivered)
+            self._fates.settle(batch, head.first, head.last, error, delivered=head.delivered)
             if batch.original is not None:
                 self._fates.copied(batch, unwanted=head.unwanted)
 
@@ -293,8 +296,9 @@ class Streams:
             return
         error = Refused(code_of(head.code, Code.UNAVAILABLE), head.detail)
         if head.code not in RETRIABLE_CODES:
+            late = OutcomeUnknown(head.detail, Code.EXPIRED) if error.code == Code.EXPIRED else None
             for batch in batches:
-                self._fates.settle(batch, head.first, head.last, error)
+                self._fates.settle(batch, head.first, head.last, late or error)
             self._close_gap(batches)
             return
         stream.refusal = error

@@ -15,11 +15,12 @@ from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.links import Uplink
 from causeway.client.message import MessageId
 from causeway.core.machine import Turn
-from causeway.core.messages import Browse, BrowsedBatch, Message, Published, Settle, Settled
+from causeway.core.messages import Browse, BrowsedBatch, Message, Moved, Published, Settle, Settled
+from causeway.errors import Code
 from causeway.limits import BROWSED_MESSAGES_MAX
 from causeway.names import SEATS
 from causeway.topics import item_of
-from causeway.types import Flag, Instant, ServiceClass
+from causeway.types import Flag, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
 from causeway.wire.headers import Headers, split_headers
 
@@ -147,17 +148,21 @@ class StretchInquiry(BrowseInquiry):
 
 
 class SettleInquiry(Inquiry):
-    """Everything below a number is done with, whoever has it in hand."""
+    """Everything in some ranges of numbers is done with, whoever has it in hand."""
 
-    __slots__ = ("below",)
+    __slots__ = ("spans",)
 
-    def __init__(self, number: int, mailbox: str, below: int) -> None:
+    def __init__(self, number: int, mailbox: str, spans: tuple[Span, ...]) -> None:
         super().__init__(number, mailbox)
-        self.below = below
+        self.spans = spans
+
+    def is_final(self, turn: Turn, refusal: Moved) -> bool:
+        """Where there is no mailbox, all is done with."""
+        return refusal.code == Code.NO_MAILBOX
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Only the owner can settle."""
-        turn.send(link.conn, Settle(self.mailbox, self.number, ((0, self.below - 1),)))
+        turn.send(link.conn, Settle(self.mailbox, self.number, self.spans))
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """It is on all copies."""

@@ -24,7 +24,8 @@ from causeway.wire.headers import Headers
 
 Noted: TypeAlias = None
 NOTED: Final = None
-"""What calls return that only note something; without asyncio nothing is awaited."""
+"""What calls return that only note something; without asyncio nothing is awaited. With kept state an acknowledgement is
+on disk by then."""
 
 
 class ThreadLatch:
@@ -123,6 +124,15 @@ class ThreadEngine(Host):
             self.accept(lot, first, last)
             if not self.waking:
                 self.wake()
+
+    def noted(self) -> Noted:
+        """Something was acknowledged: with kept state, wait until that is on our own disk."""
+        session = self.session
+        if session.config.keep:
+            with self.lock:
+                mark = session.mark()
+            self.until(lambda: session.keeps(mark), None)
+            self.check()
 
     def breathe(self) -> None:
         """The thread needs no help."""

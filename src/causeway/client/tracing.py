@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from causeway.errors import RETRIABLE_CODES, CausewayError, Code, Refused
+from causeway.errors import CausewayError, Refused
 from causeway.limits import DETAIL_CHARS_MAX
 from causeway.names import SEATS
 from causeway.topics import item_of
@@ -132,6 +132,6 @@ def _end(error: CausewayError | None) -> tuple[Step, str]:
     """How a send ended: what is not certain may arrive all the same."""
     if error is None:
         return Step.ACKNOWLEDGED, ""
-    if isinstance(error, Refused) and error.code not in RETRIABLE_CODES and error.code != Code.EXPIRED:
+    if isinstance(error, Refused):
         return Step.REFUSED, error.code.name.lower()
     return Step.REFUSED, f"unknown: {error}"[:DETAIL_CHARS_MAX]

@@ -23,7 +23,7 @@ from causeway.client.tracing import NoTrace
 from causeway.core.deadlines import NEVER
 from causeway.core.machine import Turn
 from causeway.core.messages import Commit, Outcome, Published, SendPart, SettlePart
-from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, Refused
+from causeway.errors import CausewayError, Code, ConfigError, OutcomeUnknown, Refused
 from causeway.limits import (
     BATCH_COUNT_MAX,
     OPERATION_BYTES_MAX,
@@ -248,8 +248,8 @@ class Transactions(Errand):
         for commitment in self._pending.values():
             if commitment.deadline <= now:
                 trouble = f" ({self.trouble})" if self.trouble else ""
-                text = f"transaction {commitment.head.number} was not answered in time{trouble}; its outcome is unknown"
-                self._end(commitment, DeadlineExceeded(text))
+                text = f"transaction {commitment.head.number} was not answered in time{trouble}"
+                self._end(commitment, OutcomeUnknown(text))
 
     def next_deadline(self) -> Instant | None:
         """When somebody must be told."""

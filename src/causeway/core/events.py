@@ -22,12 +22,11 @@ class Opened(msgspec.Struct, frozen=True):
     """Of an inbound one: the address at its other end, empty when the driver does not know."""
 
 
-class Received(msgspec.Struct, frozen=True, gc=False):
-    """A frame arrived."""
+class Received(msgspec.Struct, frozen=True):
+    """Messages arrived, each with its body, in the order in which they were sent."""
 
     conn: int
-    head: Message
-    body: bytes
+    messages: list[tuple[Message, bytes]]
 
 
 class Closed(msgspec.Struct, frozen=True):
@@ -99,7 +98,7 @@ class PeerDown(msgspec.Struct, frozen=True):
 
 
 class PeerMessage(msgspec.Struct, frozen=True, gc=False):
-    """A frame from another broker."""
+    """A message of another broker."""
 
     peer: Peer
     head: Message
@@ -107,7 +106,7 @@ class PeerMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClientMessage(msgspec.Struct, frozen=True, gc=False):
-    """A frame from a client that said hello."""
+    """A message of a client that said hello."""
 
     conn: int
     head: Message

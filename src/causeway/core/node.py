@@ -175,9 +175,7 @@ class Node:
             if self._recovered or isinstance(event, Loaded):
                 self._on_event(turn, event)
                 if inbox:
-                    self._on_internal(turn, inbox.popleft())
-                    if inbox:
-                        self._drain(turn)
+                    self._drain(turn)
             else:
                 # Before our store has spoken we would take our own groups for strangers.
                 self._early.append(event)
@@ -202,9 +200,15 @@ class Node:
 
     # Routing ---------------------------------------------------------------------------------------------------
     def _on_event(self, turn: Turn, event: DriverEvent) -> None:
+        inbox = turn.inbox
         match event:
             case Received():
-                self._links.on_received(turn, event.conn, event.head, event.body)
+                for head, body in event.messages:
+                    self._links.on_received(turn, event.conn, head, body)
+                    if inbox:
+                        self._on_internal(turn, inbox.popleft())
+                        if inbox:
+                            self._drain(turn)
             case Persisted():
                 self._groups.on_persisted(turn, event.token)
             case Loaded():

@@ -26,6 +26,7 @@ from causeway.errors import (
     ConfigError,
     LocalProtocolError,
     MessageFormatError,
+    OutcomeUnknown,
     Refused,
     SelectorError,
 )
@@ -113,6 +114,8 @@ def jms_error(error: CausewayError) -> JMSException:
     match error:
         case Refused():
             return _CODES.get(error.code, JMSException)(text, error.code.name)
+        case OutcomeUnknown() if error.code is not None:
+            return JMSException(text, error.code.name)
         case SelectorError():
             return InvalidSelectorException(text, kind)
         case ConfigError() if error.field in _DESTINATIONS:

@@ -43,7 +43,7 @@ from causeway.core.placing import PlannedItems
 from causeway.errors import CausewayError, Code, DeadlineExceeded, Refused, RemoteProtocolError, TransportError
 from causeway.trace import TraceRecord
 from causeway.types import Duration, Peer
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import decode_frame, encode_frame
 from causeway.wire.frame import FrameReader
 
 PROBE_SECONDS_MAX: Final = 3.0
@@ -178,7 +178,8 @@ class Probe:
             data = await self._reader.read(_READ_BYTES)
             if not data:
                 raise TransportError(f"broker {self.address} closed the connection; is it a Causeway broker?")
-            self._arrived.extend((decode_head(head), body) for head, body in self._frames.feed(data))
+            for head, body in self._frames.feed(data):
+                self._arrived.extend(decode_frame(head, body))
         return self._arrived.pop(0)
 
 

@@ -39,7 +39,7 @@ from causeway.types import (
     key_of,
 )
 from causeway.wire.body import join
-from causeway.wire.codec import decode_head, encode_frame, in_parts
+from causeway.wire.codec import decode_frame, encode_frame, in_parts
 from causeway.wire.frame import FrameReader
 
 MESSAGE_BYTES: Final = 128
@@ -147,7 +147,7 @@ class LoneBroker:
         """What a connection and a driver do with a read, timed."""
         data = encode_frame(message, body)
         begun = time.thread_time_ns()
-        self._happen([Received(_CONN, decode_head(head), rest) for head, rest in self._reader.feed(data)])
+        self._happen([Received(_CONN, decode_frame(head, rest)) for head, rest in self._reader.feed(data)])
         self.spent += time.thread_time_ns() - begun
 
     def _happen(self, events: Sequence[DriverEvent]) -> None:

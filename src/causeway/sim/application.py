@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import random
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -67,8 +68,10 @@ DEED_ENDS = {True: DeedEnd.COMMITTED, False: DeedEnd.ABORTED, None: DeedEnd.UNKN
 class Application:
     """One application through all its lives."""
 
-    def __init__(self, process: Process, panel: Panel, make_session: MakeSession) -> None:
+    def __init__(self, process: Process, panel: Panel, make_session: MakeSession, *, keeps: bool = False) -> None:
         self.process = process
+        self.keeps = keeps
+        """Whether its session remembers over its lives."""
         self.name = process.name
         self.panel = panel
         self.make_session = make_session
@@ -84,6 +87,8 @@ class Application:
         self.may_start: Callable[[], bool] = lambda: True
         """Whether it wants to be there at all now."""
         self.crashable = True
+        self.on_settled: Callable[[], None] | None = None
+        """Called once, the next time it has settled a letter."""
         self._numbers: dict[tuple[str, int], int] = {}
         self._out: dict[SentBatch, list[Letter]] = {}
         self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
@@ -97,6 +102,8 @@ class Application:
         """Those of them the session has taken note of."""
         self._accepted: dict[tuple[int, int], Letter] = {}
         """Everything this life settled, by consumer and mailbox number."""
+        self._noted: deque[tuple[int, Letter]] = deque()
+        """Settled, and with kept state perhaps not on disk: with the marks that tell."""
         self._consumers: dict[int, MailReader] = {}
         self._subscribed: dict[str, MailReader] = {}
         """The reader of each subscription that is not to end."""
@@ -148,6 +155,7 @@ class Application:
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
         self._settling, self._said, self._accepted, self._consumers, self._subscribed = {}, {}, {}, {}, {}
         self._wanting = {}
+        self._noted.clear()
         self.session = None
 
     # Sending ---------------------------------------------------------------------------------------------------
@@ -191,10 +199,10 @@ class Application:
         return Letter(self.name, self.life, dest, int(service), self._numbers.get((dest, service), 0) + 1)
 
     # Receiving -------------------------------------------------------------------------------------------------
-    def read(self, mailbox: str, credit: int) -> None:
-        """Attach a consumer."""
+    def read(self, mailbox: str, credit: int, *, exclusive: bool = False) -> None:
+        """Attach a consumer; one that is to be alone asks until it is."""
         assert self.session is not None
-        consumer = self.session.attach(mailbox, credit)
+        consumer = self.session.attach(mailbox, credit, exclusive=exclusive)
         self._consumers[consumer.number] = consumer
         self.process.poke()
 
@@ -245,9 +253,14 @@ class Application:
         self.session.accept(held.lot, held.index, held.index)
         self.panel.settled(held.mailbox, self.reader, held.letter)
         self._accepted[held.settled_as] = held.letter
+        if self.keeps:
+            self._noted.append((self.session.mark(), held.letter))
         certain = self.process.disk is not None or not held.lot.doubled  # by two ways only who remembers it is sure
         if certain and not held.lot.stale and held.number < VOLATILE_FROM:
             self._settling[held.settled_as] = held
+        if self.on_settled is not None:
+            told, self.on_settled = self.on_settled, None
+            told()
         self.process.poke()
 
     def told_broker(self, settle: Settle) -> None:
@@ -339,6 +352,8 @@ class Application:
                 case ConsumerRefused():
                     if outcome.consumer in self._subscribed.values():
                         self.panel.subscription_refused(outcome.consumer.mailbox, str(outcome.consumer.error))
+                    elif outcome.consumer.exclusive and outcome.consumer.interest is None:
+                        self.read(outcome.consumer.mailbox, outcome.consumer.credit, exclusive=True)
                 case TransactionDone():
                     self._on_decided(outcome.commitment)
                 case InquiryDone(inquiry=EndInquiry() as inquiry):
@@ -353,6 +368,8 @@ class Application:
                     return
                 case _:
                     pass
+        while self._noted and session.keeps(self._noted[0][0]):
+            self.panel.once.kept(self._noted.popleft()[1], self.name)
         if self._settling:
             self._look_for_confirmations()
 
@@ -363,6 +380,8 @@ class Application:
             error = batch.error_of(index)
             if error is not None:
                 self.panel.failed(letter, str(error))
+                if isinstance(error, Refused):
+                    self.panel.refused(letter)
             elif answered:
                 self.panel.acknowledged(letter)
         if batch.lane.flags & Flag.CONFIRM and letters and not batch.failures:
@@ -385,6 +404,8 @@ class Application:
         self.panel.decided(transaction, committed=committed)
         if committed:
             for held in settles:
+                if held.lot.stale:
+                    continue  # the number it had went with its connection: it comes again, and is settled then
                 self.panel.settlement_confirmed(held.mailbox, self.reader, held.letter, held.place)
         if self.on_decided is not None:
             self.on_decided(transaction, DEED_ENDS[committed])

@@ -99,7 +99,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     partitions: float = 0.0
     partition_max: Duration = 5 * SECOND
     one_way: float = 0.3
-    """Share of partitions that cut one direction only."""
+    """Share of partitions and cuts that hold one direction only."""
+    backoff: bool = False
+    """What a cut has held goes on only when the sender's TCP tries again: up to as long after it as it lasted."""
+    link_cuts: float = 0.0
+    """One client and one broker that it talks to do not hear each other; all others do."""
+    link_cut_max: Duration = 5 * SECOND
     resets: float = 0.0
     stops: float = 0.0
     stop_max: Duration = 3 * SECOND
@@ -166,6 +171,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             duplicate=self.duplicate,
             reorder=self.reorder,
             dial_timeout=self.dial_timeout,
+            backoff=self.backoff,
             buffer_bytes=self.buffer_bytes,
         )
 
@@ -174,7 +180,19 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return [f"{field}={getattr(self, field)!r}" for field in self.__struct_fields__]
 
 
-WORKLOADS = ("transactional", "recoverable", "express", "offline", "queue", "transfer", "browsing", "topics", "causal")
+WORKLOADS = (
+    "transactional",
+    "recoverable",
+    "express",
+    "offline",
+    "queue",
+    "transfer",
+    "browsing",
+    "topics",
+    "causal",
+    "relay",
+    "poison",
+)
 """What can be mixed; see `workloads`."""
 
 
@@ -284,6 +302,9 @@ RANGES: dict[str, Draw] = {
     "partitions": sometimes(2.0, 30.0),
     "partition_max": spread(100, 8000, MILLISECOND),
     "one_way": lambda rng: round(rng.random(), 3),
+    "backoff": odds(0.5),
+    "link_cuts": sometimes(2.0, 30.0),
+    "link_cut_max": spread(100, 8000, MILLISECOND),
     "resets": sometimes(5.0, 120.0),
     "stops": sometimes(2.0, 20.0, 0.4),
     "stop_max": spread(100, 6000, MILLISECOND),

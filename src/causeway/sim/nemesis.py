@@ -51,6 +51,7 @@ class Nemesis:
             (options.disk_losses, self._lose_disk),
             (options.rots, self._rot),
             (options.partitions, self._partition),
+            (options.link_cuts, self._cut_client),
             (options.resets, self._reset),
             (options.stops, self._stop),
             (options.slow_links, self._slow_link),
@@ -178,17 +179,35 @@ class Nemesis:
         else:
             for client in self.clients:
                 rng.choice((inside, outside)).append(client)
-        pairs = [(a, b) for a in inside for b in outside]
-        if rng.random() >= self.options.one_way:
-            pairs += [(b, a) for a in inside for b in outside]
-        elif rng.random() < 0.5:
-            pairs = [(b, a) for a, b in pairs]
+        pairs = self._directed([(a, b) for a in inside for b in outside])
         self._count(f"partition {kind} {[p.name for p in inside]} {[p.name for p in outside]} {len(pairs)}")
+        self._cut(pairs, self.options.partition_max)
+
+    def _cut_client(self) -> None:
+        """Between a client and a broker that it has a connection to: often the owner of what it reads."""
+        ends = [end for end in self.world.network.connections() if not end.process.broker]
+        if not ends:
+            return
+        end = self._rng.choice(ends)
+        assert end.peer is not None
+        client, broker = end.process, end.peer.process
+        pairs = self._directed([(client, broker)])
+        self._count(f"cut {client.name} {broker.name} {len(pairs)}")
+        self._cut(pairs, self.options.link_cut_max)
+
+    def _directed(self, pairs: list[tuple[Process, Process]]) -> list[tuple[Process, Process]]:
+        """Both directions, or one of the two."""
+        back = [(b, a) for a, b in pairs]
+        if self._rng.random() >= self.options.one_way:
+            return pairs + back
+        return back if self._rng.random() < 0.5 else pairs
+
+    def _cut(self, pairs: list[tuple[Process, Process]], most: Duration) -> None:
         self._cut_number += 1
         self._cuts[self._cut_number] = pairs
         for source, target in pairs:
             self.world.network.cut(source, target)
-        self.world.after(self._up_to(self.options.partition_max), self._mend, self._cut_number)
+        self.world.after(self._up_to(most), self._mend, self._cut_number)
 
     def _mend(self, number: int) -> None:
         pairs = self._cuts.pop(number, None)

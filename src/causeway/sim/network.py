@@ -3,7 +3,8 @@
 Fault atlas, network part. Made here, because Causeway claims to survive it:
 - latency per pair with jitter, slow links, connections that are reset or refused, dials that time out;
 - partitions in one or both directions: frames are held, as TCP would resend them, and arrive when it heals, or the
-  connection has broken meanwhile;
+  connection has broken meanwhile; with `backoff` they arrive later, each connection when its own timer ends, so that a
+  new connection may be there before an old one has said its last;
 - a process that dies with its machine says nothing: its peers learn it from silence, or from a reset when they
   send to its next life;
 - a peer that stops reading: the sender's buffer fills, it is told Clogged and later Drained;
@@ -57,6 +58,8 @@ class Weather(msgspec.Struct, kw_only=True):
     reorder: float = 0.0
     """Probabilities per frame between brokers."""
     dial_timeout: Duration = SECOND
+    backoff: bool = False
+    """After a cut a connection stays silent for up to as long again."""
     buffer_bytes: int = WRITE_BUFFER_BYTES_HIGH
     bits_per_second: int = 0
     """Of every host's line to the others, in each direction; 0: frames take no time for their size."""
@@ -122,6 +125,7 @@ class Network:
         self._base: dict[tuple[int, int], Duration] = {}
         self._slow: dict[tuple[int, int], int] = {}
         self._cut: dict[tuple[int, int], int] = {}
+        self._cut_at: dict[tuple[int, int], Instant] = {}
 
     def attach(self, world: World) -> None:
         """Called once by the world."""
@@ -208,6 +212,7 @@ class Network:
         """Frames from source to target no longer arrive. Cuts add up."""
         pair = (source.index, target.index)
         self._cut[pair] = self._cut.get(pair, 0) + 1
+        self._cut_at.setdefault(pair, self.world.now)
 
     def heal(self, source: Process, target: Process) -> None:
         """One cut less; when it was the last, what was held travels on."""
@@ -216,8 +221,13 @@ class Network:
         if count > 0:
             self._cut[pair] = count
             return
+        lasted = self.world.now - self._cut_at.pop(pair, self.world.now)
         for end in list(self._ends.get(source.index, {}).values()) + self._orphans(source, target):
-            if end.peer is not None and end.peer.process is target:
+            if end.peer is None or end.peer.process is not target:
+                continue
+            if end.held and self.weather.backoff:
+                self.world.after(int(self.rng.random() * lasted), self._retransmit, end)
+            else:
                 self._flush(end)
 
     def is_cut(self, source: Process, target: Process) -> bool:
@@ -337,7 +347,7 @@ class Network:
             self._forget(end.process, end.conn)
             end.process.deliver(Closed(end.conn, "closed by peer"))
         else:
-            end.process.deliver(Received(end.conn, item[0], item[1]))
+            end.process.deliver(Received(end.conn, [item]))
 
     def _bounce(self, end: End) -> None:
         """A frame for a connection that our host knows nothing of: answered by a reset, if the host is up."""
@@ -350,6 +360,10 @@ class Network:
         for item in held:
             self._transmit(end, item)
             self._unclog(end, item)
+
+    def _retransmit(self, end: End) -> None:
+        if end.peer is not None and not self.is_cut(end.process, end.peer.process):
+            self._flush(end)
 
     def _clog(self, end: End, item: Item) -> None:
         end.held_bytes += FRAME_BYTES_EXTRA + (len(item[1]) if item is not None else 0)
@@ -390,5 +404,6 @@ class Network:
         end = self._ends.get(process.index, {}).get(conn) if isinstance(conn, int) else None
         source = end.peer.process.name if end is not None and end.peer is not None else "nobody"
         if isinstance(event, Received):
-            return f"{source} #{event.conn} {self.describer(event.head)} +{len(event.body)}"
+            [(head, body)] = event.messages
+            return f"{source} #{event.conn} {self.describer(head)} +{len(body)}"
         return f"{source} {self.describer(event)}"

@@ -109,7 +109,8 @@ class RingBroker:
             self._known = None
         for event in events:
             if isinstance(event, Received):
-                self.links.on_received(turn, event.conn, event.head, event.body)
+                for head, body in event.messages:
+                    self.links.on_received(turn, event.conn, head, body)
             elif isinstance(event, Opened):
                 self.links.on_opened(turn, event.conn, event.remote)
             elif isinstance(event, Closed):

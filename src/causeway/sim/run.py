@@ -52,6 +52,9 @@ LOOK_EVERY = 500 * MILLISECOND
 ROAM_EVERY = 1 * SECOND
 """How often clients that roam ask, and may move: a run lasts seconds, not hours."""
 
+JUST_AFTER = 2 * MILLISECOND
+"""Applications crash so soon after they have acknowledged something, or at any other time."""
+
 QUIET = 15 * SECOND
 """Nothing is on its way and nobody holds anything for so long: what has not arrived is lost."""
 
@@ -233,7 +236,7 @@ class SimRun:
         """A new application, not started; with `keep` its session remembers over restarts."""
         process = self.world.process(name)
         process.cost_turn, process.cost_event = self.options.turn_cost, self.options.event_cost
-        application = Application(process, self.panel, self._session_maker(process))
+        application = Application(process, self.panel, self._session_maker(process), keeps=keep)
         self.applications[name] = application
         self.nemesis.clients.append(process)
         if keep:
@@ -300,8 +303,18 @@ class SimRun:
         running = [app for app in self.applications.values() if app.up and app.crashable]
         if running:
             application = rng.choice(running)
+            pause = rng.randrange(1, 3 * SECOND)
+            if rng.random() < 0.5:
+                self._end_life(application, application.life, pause)
+                return
+            # Just when it has acknowledged something: what of that is on whose disk?
+            delay, life = rng.randrange(1, JUST_AFTER), application.life
+            application.on_settled = lambda: self.world.after(delay, self._end_life, application, life, pause)
+
+    def _end_life(self, application: Application, life: int, pause: int) -> None:
+        if application.up and application.life == life:
             application.crash()
-            self.world.after(rng.randrange(1, 3 * SECOND), self.launch, application)
+            self.world.after(pause, self.launch, application)
 
     def _read_the_dead(self, undertaker: Application) -> None:
         for name in self.mailboxes:
@@ -309,6 +322,8 @@ class SimRun:
 
     def _bury(self, held: Held) -> None:
         self.panel.conservation.came_home(held.letter)
+        for workload in self.workloads:
+            workload.buried(held.letter)
         held.application.settle(held)
 
     def _storage_lost(self, broker: Broker) -> None:

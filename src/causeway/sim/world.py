@@ -342,7 +342,8 @@ class Process:
         for event in events:
             kind = type(event)
             if kind is Received:
-                parts.append(f"r{event.conn}:{fingerprint(event.head, event.body)}")  # type: ignore[union-attr]
+                [(head, body)] = event.messages  # type: ignore[union-attr]
+                parts.append(f"r{event.conn}:{fingerprint(head, body)}")  # type: ignore[union-attr]
             elif kind is Opened or kind is Closed or kind is Clogged or kind is Drained:
                 parts.append(f"{kind.__name__}{event.conn}")  # type: ignore[union-attr]
             elif kind is Persisted:

@@ -45,7 +45,7 @@ def test_json_is_one_object_and_a_refusal_is_exit_code_one(
 ) -> None:
     assert shown(monkeypatch, OLD, NEW, REFUSED, arguments=["--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert sorted(found) == ["domains", "refusals", "routers", "version"]
+    assert sorted(found) == ["domains", "holders", "refusals", "routers", "version"]
     assert found["refusals"] == {"b4": "leave out 'south'"}
 
 
@@ -58,6 +58,17 @@ def test_people_see_domains_seats_and_routers(
     rows = [line.split() for line in out.splitlines()]
     assert ["north", "b2", "b1"] in rows
     assert ["south", "b2", "b3"] in rows
+
+
+def test_router_that_left_is_named_with_the_broker_that_holds_its_seat(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = {"causal": {**NEW["causal"], "left": ["b2"]}}  # type: ignore[dict-item]
+    holder = {"broker": "b3", "causal": {"seats": [{"seat": "b2"}, {"seat": "b3"}]}}
+    assert shown(monkeypatch, {"broker": "b1", **gone}, holder) == 0
+    assert "b2 has left; b3 holds its seat for what was sent there" in capsys.readouterr().out
+    assert shown(monkeypatch, {"broker": "b1", **gone}) == 0
+    assert "b2 has left; nobody who answered holds its seat" in capsys.readouterr().out
 
 
 def test_people_hear_how_to_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,3 +113,20 @@ def test_broker_that_is_asked_alone_names_its_own_seat_only() -> None:
 def test_seat_that_was_used_and_is_held_by_nobody_who_answered_is_not_called_unused() -> None:
     found = waits([USED, {**UNUSED, "groups": [{"name": "causeway/seats/b2"}]}], everywhere=True)
     assert [seat.seat for seat in found if not seat.used] == ["b3"]
+
+
+def test_what_a_full_subscription_or_another_seat_does_not_take_waits() -> None:
+    way = {"to": "durable/board", "count": 3, "source": "app", "first": 7, "since": 9 * SECOND}
+    seat = {"seat": "b1", "untaken": [way, {**way, "to": "causeway/seats/b2", "since": 11_500_000_000}]}
+    (found,) = waits([{"broker": "b1", "causal": {"seats": [seat]}}], everywhere=True)
+    assert explained(found, 12 * SECOND) == [
+        "seat b1: 3 wait",
+        "  3 to durable/board, the first app 7: not taken there (full, blocked or not served), for 3.0 s now",
+    ]
+
+
+def test_seat_that_was_used_and_that_nobody_serves_is_named_with_the_reason() -> None:
+    group = {"name": "causeway/seats/b2", "blocked": "1 of 3 copies"}
+    found = waits([USED, {**UNUSED, "groups": [group]}], everywhere=True)
+    (line,) = explained(next(seat for seat in found if seat.seat == "b2"), 0)
+    assert line == "seat b2: no broker serves it, so everything sent to it waits (1 of 3 copies)"

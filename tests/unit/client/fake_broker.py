@@ -57,7 +57,7 @@ from causeway.topics import covers, items_of
 from causeway.trace import Step, TraceRecord
 from causeway.types import Flag, Peer, key_of
 from causeway.wire import body as bodies
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import decode_frame, encode_frame
 from causeway.wire.frame import FrameReader
 
 
@@ -106,8 +106,9 @@ class FakeSession(asyncio.Protocol):
         self.broker.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        for head, body in self.reader.feed(data):
-            self.broker.take(self, decode_head(head), body)
+        for frame in self.reader.feed(data):
+            for head, body in decode_frame(*frame):
+                self.broker.take(self, head, body)
         self.broker.pump()
 
     def say(self, head: Message, body: bytes = b"") -> None:

@@ -106,7 +106,7 @@ class Stage:
         self.conns[name] = conn
         known = tuple(peer(other) for other in others if other != name)
         welcome = Welcome(PROTOCOL_VERSION, peer(name), 7, ready=ready, others=known)
-        self.turn(Received(conn, welcome, b""))
+        self.turn(Received(conn, [(welcome, b"")]))
         return name
 
     def refuse(self, name: str) -> None:
@@ -132,7 +132,7 @@ class Stage:
     # Frames ----------------------------------------------------------------------------------------------------
     def receive(self, name: str, head: Message, body: bytes = b"") -> None:
         """A frame from a broker."""
-        self.turn(Received(self.conns[name], head, body))
+        self.turn(Received(self.conns[name], [(head, body)]))
 
     def said(self, kind: type[Head], name: str | None = None) -> list[Head]:
         """Frames of one kind (to one broker), since they were last asked for with `take_sent`."""

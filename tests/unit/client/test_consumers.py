@@ -129,6 +129,21 @@ def test_consumer_follows_the_mailbox_to_its_owner_over_a_shared_link(stage: Sta
     assert [head.consumer for head in stage.said(Attach, "b9")] == [first.number, second.number]
 
 
+def test_consumer_that_was_served_says_so_when_it_asks_elsewhere(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home)
+    stage.receive(home, Moved("orders", None, int(Code.NOT_OWNER), "the mailbox has moved"))
+    stage.sleep(SECOND)
+    assert [attach.again for attach in stage.said(Attach, home)] == [False, True]
+    assert {attach.consumer for attach in stage.said(Attach, home)} == {consumer.number}
+
+
+def test_session_that_is_closed_gives_back_what_it_holds_before_it_says_goodbye(stage: Stage, home: str) -> None:
+    consumer = stage.consume(home)
+    stage.session.close()
+    stage.turn()
+    assert stage.said(Detach) == [Detach("orders", consumer.number)]
+
+
 def test_consumer_asks_again_soon_while_nobody_owns_the_mailbox(stage: Stage, home: str) -> None:
     consumer = stage.session.attach("orders", 10)
     stage.turn()

@@ -34,7 +34,7 @@ def test_owner_without_room_is_asked_again_but_not_all_the_time(stage: Stage, ho
         stage.receive(home, Moved("orders", peer("b9")))
         conn = stage.dialled("b9")
         stage.turn(Opened(conn))
-        stage.turn(Received(conn, Goodbye(int(Code.OVERLOADED), "full"), b""))
+        stage.turn(Received(conn, [(Goodbye(int(Code.OVERLOADED), "full"), b"")]))
         refusals += 1
         stage.sent.clear()
         while not stage.said(Attach, home):

@@ -62,7 +62,7 @@ def test_bus_that_is_open_when_the_program_ends_says_where_it_began(broker: Fake
 def test_program_that_ends_without_closing_is_told_what_failed(broker: FakeBroker) -> None:
     broker.refusal = Code.OVERLOADED
     said = errors_of(broker, SYNC, TIMEOUT=0.3)
-    assert "RuntimeWarning: the bus of 'hasty', begun at <string>:7, was not closed; a send failed: overloaded:" in said
+    assert "RuntimeWarning: the bus of 'hasty', begun at <string>:7, was not closed; a send failed: no ack" in said
 
 
 def test_program_whose_event_loop_ended_first_is_told_what_is_unacknowledged(broker: FakeBroker) -> None:

@@ -7,7 +7,7 @@ import pytest
 from causeway.client.kept import LIFE_SHIFT
 from causeway.client.outcomes import SessionFailed
 from causeway.client.transactions import Parcel
-from causeway.core.events import Loaded
+from causeway.core.events import Loaded, Persisted
 from causeway.core.messages import Accepted, Attach, Attached, Commit, Deposit, Hello, Outcome, Settle
 from causeway.errors import Refused, StoreError
 from causeway.store.base import Page
@@ -180,6 +180,37 @@ def test_accepted_messages_are_not_shown_to_the_next_life() -> None:
     assert [head.spans for head in again.said(Settle)] == [((10, 11),)]
 
 
+def test_session_says_which_acknowledgements_are_on_disk() -> None:
+    stage, home = begin({})
+    consumer = stage.consume(home)
+    stage.deliver(home, consumer, 10, 1, 2)
+    first, second = stage.shown(consumer)
+    stage.session.accept(first._lot, 0, 0)
+    mark = stage.session.mark()
+    assert not stage.session.keeps(mark), "nobody has even looked"
+    stage.turn()
+    assert not stage.session.keeps(mark)
+    stage.session.accept(second._lot, 1, 1)
+    later = stage.session.mark()
+    stage.turn()
+    (persist,), stage.persists = stage.persists, []
+    stage.turn(Persisted(persist.token))
+    assert (stage.session.keeps(mark), stage.session.keeps(later)) == (True, False)
+    stage.store()
+    assert stage.session.keeps(later)
+    assert stage.session.keeps(stage.session.mark()), "there is nothing to write"
+
+
+def test_session_that_keeps_nothing_waits_for_no_disk() -> None:
+    stage = Stage()
+    home = stage.open()
+    consumer = stage.consume(home)
+    stage.deliver(home, consumer, 10, 1)
+    (message,) = stage.shown(consumer)
+    stage.session.accept(message._lot, 0, 0)
+    assert stage.session.keeps(stage.session.mark())
+
+
 def test_message_acknowledged_but_not_yet_on_disk_is_shown_to_the_next_life() -> None:
     rows: dict[bytes, bytes] = {}
     stage, home = begin(rows)
@@ -187,7 +218,9 @@ def test_message_acknowledged_but_not_yet_on_disk_is_shown_to_the_next_life() ->
     stage.deliver(home, consumer, 10, 1)
     (message,) = stage.shown(consumer)
     stage.session.accept(message._lot, 0, 0)
+    mark = stage.session.mark()
     stage.turn()
+    assert not stage.session.keeps(mark)
     again, home = begin(rows)
     consumer = again.consume(home)
     again.deliver(home, consumer, 10, 1)

@@ -18,7 +18,7 @@ def test_session_greets_the_broker_it_reaches_and_is_connected_by_its_welcome(st
     stage.turn(Opened(dial.conn))
     assert stage.said(Hello) == [Hello(PROTOCOL_VERSION, "billing", INCARNATION)]
     assert not stage.session.connected
-    stage.turn(Received(dial.conn, Welcome(PROTOCOL_VERSION, peer(dial.host), 1), b""))
+    stage.turn(Received(dial.conn, [(Welcome(PROTOCOL_VERSION, peer(dial.host), 1), b"")]))
     assert stage.session.connected
     assert [outcome.peer.name for outcome in stage.outcomes(Connected)] == [dial.host]
 
@@ -128,7 +128,7 @@ def test_goodbye_that_every_broker_would_say_ends_the_session(stage: Stage) -> N
     stage.turn()
     (dial,) = stage.dials.values()
     stage.turn(Opened(dial.conn))
-    stage.turn(Received(dial.conn, Goodbye(int(Code.BAD_VERSION), "we speak 9"), b""))
+    stage.turn(Received(dial.conn, [(Goodbye(int(Code.BAD_VERSION), "we speak 9"), b"")]))
     (failed,) = stage.outcomes(SessionFailed)
     assert isinstance(failed.error, Refused)
     assert failed.error.code == Code.BAD_VERSION
@@ -139,7 +139,7 @@ def test_broker_of_another_version_ends_the_session(stage: Stage) -> None:
     stage.turn()
     (dial,) = stage.dials.values()
     stage.turn(Opened(dial.conn))
-    stage.turn(Received(dial.conn, Welcome(99, peer("b1"), 1), b""))
+    stage.turn(Received(dial.conn, [(Welcome(99, peer("b1"), 1), b"")]))
     (failed,) = stage.outcomes(SessionFailed)
     assert "99" in str(failed.error)
 

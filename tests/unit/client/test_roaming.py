@@ -143,7 +143,7 @@ class Trip(Stage):
 
     def _answer(self, conn: int, head: Message | None) -> None:
         if conn in self.conns.values():
-            self.turn(Opened(conn) if head is None else Received(conn, head, b""))
+            self.turn(Opened(conn) if head is None else Received(conn, [(head, b"")]))
 
 
 # Asking ---------------------------------------------------------------------------------------------------------
@@ -412,7 +412,7 @@ def test_client_that_is_refused_for_lack_of_room_goes_where_it_is_told() -> None
     stage.turn()
     (dial,) = stage.dials.values()
     stage.turn(Opened(dial.conn))
-    stage.turn(Received(dial.conn, Goodbye(int(Code.OVERLOADED), "full", (peer("c1"),)), b""))
+    stage.turn(Received(dial.conn, [(Goodbye(int(Code.OVERLOADED), "full", (peer("c1"),)), b"")]))
     stage.open("c1")
     assert stage.session.home == peer("c1")
 
@@ -423,7 +423,7 @@ def test_two_full_brokers_do_not_send_a_client_to_and_fro_without_a_pause() -> N
     for name, other in (("b1", "b2"), ("b2", "b1")):
         conn = stage.dialled(name)
         stage.turn(Opened(conn))
-        stage.turn(Received(conn, Goodbye(int(Code.OVERLOADED), "full", (peer(other),)), b""))
+        stage.turn(Received(conn, [(Goodbye(int(Code.OVERLOADED), "full", (peer(other),)), b"")]))
     assert not stage.dials
     assert "full" in stage.session.trouble
     stage.sleep(SECOND)

@@ -42,14 +42,16 @@ def test_closed_session_says_goodbye_and_is_over_for_good(stage: Stage, home: st
     assert [close.conn for close in stage.closes] == [conn]
     assert len(stage.outcomes(SessionFailed)) == 1
     assert stage.session.next_deadline() is None
-    effects = stage.session.handle([Received(conn, Ping(1), b"")], stage.now)
+    effects = stage.session.handle([Received(conn, [(Ping(1), b"")])], stage.now)
     assert not effects.sends
     for call in (lambda: stage.session.attach("orders", 1), stage.session.status, lambda: stage.session.commit([], [])):
         with pytest.raises(LocalProtocolError, match="closed"):
             call()
 
 
-@pytest.mark.parametrize("event", [Opened(99), Closed(99, ""), Clogged(99), Drained(99), Received(99, Ping(1), b"")])
+@pytest.mark.parametrize(
+    "event", [Opened(99), Closed(99, ""), Clogged(99), Drained(99), Received(99, [(Ping(1), b"")])]
+)
 def test_events_of_connections_that_are_gone_change_nothing(stage: Stage, home: str, event: Opened) -> None:
     stage.take_sent()
     stage.turn(event)

@@ -7,7 +7,7 @@ import pytest
 from causeway.client.batches import Ticket
 from causeway.client.outcomes import SendDone, WindowOpened
 from causeway.core.messages import Accepted, Deposit, Rejected, Resend
-from causeway.errors import Code, ConfigError, DeadlineExceeded, Refused
+from causeway.errors import Code, ConfigError, DeadlineExceeded, OutcomeUnknown, Refused
 from causeway.limits import BATCH_BYTES_MAX, BATCH_COUNT_MAX, MESSAGE_BYTES_MAX, RESENT_AT_ONCE_MAX
 from causeway.types import MILLISECOND, SECOND, Flag, ServiceClass
 from causeway.wire import body as bodies
@@ -229,7 +229,7 @@ def test_unordered_streams_try_again_only_what_was_refused(stage: Stage, home: s
     assert ids(stage.said(Deposit)) == [(2, 1)]
 
 
-def test_attempts_back_off_and_the_last_refusal_is_told_in_the_end(stage: Stage, home: str) -> None:
+def test_attempts_back_off_and_the_outcome_is_called_unknown_with_the_last_refusal(stage: Stage, home: str) -> None:
     (ticket,) = send(stage, "a", timeout=10 * SECOND)
     tries = 0
     while not ticket.done and tries < 50:
@@ -241,7 +241,7 @@ def test_attempts_back_off_and_the_last_refusal_is_told_in_the_end(stage: Stage,
             stage.sleep(50 * MILLISECOND)
             if len(stage.said(Deposit)) > before or ticket.done:
                 break
-    assert isinstance(ticket.error, Refused)
+    assert isinstance(ticket.error, OutcomeUnknown)
     assert ticket.error.code == Code.NO_QUORUM
     assert 10 <= tries <= 16
 
@@ -263,7 +263,7 @@ def test_unanswered_send_fails_when_its_time_is_over_and_is_stepped_over(stage: 
     (late,) = send(stage, "b", timeout=60 * SECOND)
     stage.take_sent()
     stage.sleep(1 * SECOND)
-    assert isinstance(early.error, DeadlineExceeded)
+    assert isinstance(early.error, OutcomeUnknown)
     assert not late.done
     assert ids(stage.said(Deposit)) == [(2, 0)]
 
@@ -272,6 +272,16 @@ def test_failed_send_says_whether_it_ever_left(stage: Stage) -> None:
     (ticket,) = send(stage, "a", timeout=1 * SECOND)
     stage.sleep(1 * SECOND)
     assert "not sent" in str(ticket.error)
+    assert type(ticket.error) is DeadlineExceeded
+
+
+def test_send_that_waits_behind_a_refused_one_and_never_leaves_is_refused(stage: Stage, home: str) -> None:
+    send(stage, "a")
+    reject(stage, home, stage.said(Deposit)[-1], Code.NO_QUORUM)
+    (ticket,) = send(stage, "b", timeout=10 * MILLISECOND)
+    stage.sleep(10 * MILLISECOND)
+    assert isinstance(ticket.error, Refused), "brokers never had it"
+    assert ticket.error.code == Code.NO_QUORUM
 
 
 def test_time_to_live_runs_while_waiting_and_ends_the_send(stage: Stage) -> None:
@@ -280,7 +290,7 @@ def test_time_to_live_runs_while_waiting_and_ends_the_send(stage: Stage) -> None
     stage.open()
     assert stage.said(Deposit)[0].ttl == 2 * SECOND
     stage.sleep(3 * SECOND)
-    assert isinstance(ticket.error, Refused)
+    assert isinstance(ticket.error, OutcomeUnknown)
     assert ticket.error.code == Code.EXPIRED
 
 

@@ -46,7 +46,7 @@ def make(**settings: object) -> Node:
 
 
 def greet(conn: int) -> list[DriverEvent]:
-    return [Opened(conn), Received(conn, Hello(PROTOCOL_VERSION, "app", 7), b"")]
+    return [Opened(conn), Received(conn, [(Hello(PROTOCOL_VERSION, "app", 7), b"")])]
 
 
 def heads(effects: Effects, kind: type) -> list[object]:
@@ -109,7 +109,7 @@ def test_status_is_answered_to_a_client() -> None:
     node = make()
     node.handle(greet(2), NOW)
     node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
-    effects = node.handle([Received(2, StatusRequest(5), b"")], NOW)
+    effects = node.handle([Received(2, [(StatusRequest(5), b"")])], NOW)
     (reply,) = [send for send in effects.sends if isinstance(send.head, StatusReply)]
     assert b'"broker":"b1"' in reply.body
 
@@ -147,7 +147,7 @@ def test_client_that_sends_as_somebody_else_is_told_what_differs(source: str, in
     node.handle(greet(2), NOW)
     node.handle([Loaded(START_TOKEN, Page([], [], None))], NOW)
     batch = Deposit(source, incarnation, "orders", 1, 1, 1, 0, 1, 4, 0)
-    effects = node.handle([Received(2, batch, join([b"x"]))], NOW)
+    effects = node.handle([Received(2, [(batch, join([b"x"]))])], NOW)
     (goodbye,) = heads(effects, Goodbye)
     assert isinstance(goodbye, Goodbye)
     assert goodbye.detail == f"{wrong}: this connection said hello as 'app', incarnation 7"

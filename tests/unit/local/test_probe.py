@@ -33,7 +33,7 @@ from causeway.local.health import not_handed_over, settled
 from causeway.local.probe import Probe, nobody_answered
 from causeway.trace import Step, TraceRecord
 from causeway.types import SECOND, Peer, key_of
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import decode_frame, encode_frame
 from causeway.wire.frame import FrameReader
 
 ME = Peer(key_of("a"), "a", "127.0.0.1", 1, 7)
@@ -51,8 +51,9 @@ async def scripted_broker(answer: Answer) -> AsyncIterator[int]:
         serving.append(asyncio.current_task())
         frames = FrameReader()
         while data := await reader.read(65536):
-            for head, _body in frames.feed(data):
-                writer.write(answer(decode_head(head)))
+            for frame in frames.feed(data):
+                for head, _body in decode_frame(*frame):
+                    writer.write(answer(head))
         writer.close()
         await writer.wait_closed()
 

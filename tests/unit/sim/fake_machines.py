@@ -39,7 +39,7 @@ class Recorder:
         return [event for _, events in self.turns for event in events]
 
     def heads(self) -> list[Message]:
-        return [event.head for event in self.events if isinstance(event, Received)]
+        return [head for event in self.events if isinstance(event, Received) for head, _ in event.messages]
 
     def nonces(self) -> list[int]:
         return [head.nonce for head in self.heads() if isinstance(head, (Ping, Pong))]
@@ -63,11 +63,12 @@ class Chatter:
             if isinstance(event, Opened) and event.conn % 2:
                 effects.sends += [Send(event.conn, Ping(n)) for n in range(self.window)]
             elif isinstance(event, Received):
-                if isinstance(event.head, Ping):
-                    effects.sends.append(Send(event.conn, Pong(event.head.nonce)))
-                else:
-                    self.nonce += 1
-                    effects.sends.append(Send(event.conn, Ping(self.nonce)))
+                for head, _ in event.messages:
+                    if isinstance(head, Ping):
+                        effects.sends.append(Send(event.conn, Pong(head.nonce)))
+                    else:
+                        self.nonce += 1
+                        effects.sends.append(Send(event.conn, Ping(self.nonce)))
         return effects
 
     def next_deadline(self) -> int | None:

@@ -5,6 +5,8 @@ import random
 import pytest
 
 from causeway.config import BrokerConfig
+from causeway.core.effects import Dial, Effects
+from causeway.sim.clock import Clock
 from causeway.sim.cluster import Cluster
 from causeway.sim.faults import Options, options_calm
 from causeway.sim.nemesis import BROKERS_MAX, MEMBERS_MIN, Nemesis
@@ -54,6 +56,26 @@ def test_nemesis_makes_the_faults_it_has_a_rate_for_and_no_others(fault: str, wo
     assert any(what.startswith(word) for what in nemesis.counts)
     others = {"crash", "partition", "stop", "slow link", "slow disk", "join", "leave", "lose", "rot"} - {word}
     assert not any(what.startswith(other) for what in nemesis.counts for other in others)
+
+
+def test_cuts_part_one_client_from_one_broker_it_is_connected_to_and_nobody_else() -> None:
+    world, cluster, nemesis, _ = scene(link_cuts=600.0, link_cut_max=SECOND // 10, one_way=0.0)
+    client = world.process("client")
+    nemesis.clients.append(client)
+    nemesis.begin()
+    world.run(SECOND)
+    assert nemesis.counts == {}, "there is no connection"
+    client.start(Recorder(), Clock(), None)
+    client.machine.todo = Effects(dials=[Dial(1, *cluster.brokers[2].process.address)])  # type: ignore[union-attr]
+    client.poke()
+    cut: dict[tuple[str, str], None] = {}
+    for _ in range(200):
+        world.run(world.now + SECOND // 100)
+        everybody = world.processes
+        cut.update({(a.name, b.name): None for a in everybody for b in everybody if world.network.is_cut(a, b)})
+    broker = cluster.brokers[2].name
+    assert sorted(cut) == sorted([("client", broker), (broker, "client")])
+    assert {what.split(" ")[0] for what in nemesis.counts} == {"cut", "mend"}
 
 
 def test_heal_ends_everything_and_brings_everybody_back() -> None:

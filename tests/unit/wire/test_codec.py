@@ -5,11 +5,11 @@ import sys
 import msgspec
 import pytest
 
-from causeway.core.messages import Deposit, Goodbye, Hello, Ping, Welcome
+from causeway.core.messages import Deposit, Goodbye, Hello, Message, Ping, Welcome
 from causeway.errors import Code, RemoteProtocolError
 from causeway.types import Peer, key_of
-from causeway.wire.codec import decode_head, encode_frame, encode_head
-from causeway.wire.frame import FrameReader
+from causeway.wire.codec import decode_frame, decode_head, encode_frame, encode_head, in_frames
+from causeway.wire.frame import PREFIX_BYTES, FrameReader
 
 PEER = Peer(key_of("b"), "b", "127.0.0.1", 7400, 5)
 
@@ -81,3 +81,35 @@ def test_unknown_field_nested_without_end_does_no_harm() -> None:
         return
     with pytest.raises(RemoteProtocolError, match="not a Causeway message"):
         decode_head(deep)
+
+
+def test_messages_share_a_frame_and_come_out_of_it_with_their_bodies() -> None:
+    said: list[tuple[Message, bytes]] = [(Ping(1), b"one"), (Ping(2), b""), (Goodbye(0, ""), b"three")]
+    ((first, rest, size),) = in_frames([head for head, _ in said], [body for _, body in said])
+    assert len(first) + len(rest) == PREFIX_BYTES + size
+    ((head, body),) = FrameReader().feed(first + rest)
+    assert decode_frame(head, body) == said
+
+
+def test_heads_over_the_bound_of_a_frame_make_several() -> None:
+    heads: list[Message] = [Goodbye(number, "x" * 1000) for number in range(200)]
+    frames = in_frames(heads, [b"y"] * 200)
+    assert len(frames) == 4
+    stream = b"".join(first + rest for first, rest, _ in frames)
+    found = [one for head, body in FrameReader().feed(stream) for one in decode_frame(head, body)]
+    assert found == [(head, b"y") for head in heads]
+
+
+@pytest.mark.parametrize("sizes", [[1], [1, 1, 1], [3, 0], [-1, 3], [1 << 70, 0]])
+def test_sizes_that_do_not_match_the_frame_end_in_a_protocol_error(sizes: list[int]) -> None:
+    head = msgspec.msgpack.encode([0, [s if s < 1 << 63 else float(s) for s in sizes], [[4, 7, 0], [4, 8, 0]]])
+    with pytest.raises(RemoteProtocolError):
+        decode_frame(head, b"ab")
+
+
+def test_frames_do_not_nest() -> None:
+    inner = [0, [0], [[4, 7, 0]]]
+    with pytest.raises(RemoteProtocolError):
+        decode_frame(msgspec.msgpack.encode([0, [0], [inner]]), b"")
+    with pytest.raises(RemoteProtocolError):
+        decode_head(msgspec.msgpack.encode(inner))

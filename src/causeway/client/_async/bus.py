@@ -28,7 +28,15 @@ from causeway.client.leaving import origin
 from causeway.client.message import CORRELATION, REPLY_TO, joined
 from causeway.client.settings import SessionConfig
 from causeway.client.url import parse_url
-from causeway.errors import CausewayError, Code, ConfigError, DeadlineExceeded, LocalProtocolError, Refused
+from causeway.errors import (
+    CausewayError,
+    Code,
+    ConfigError,
+    DeadlineExceeded,
+    LocalProtocolError,
+    OutcomeUnknown,
+    Refused,
+)
 from causeway.limits import MIB, REPLIES_UNREAD_MAX, REPLY_SECONDS_MAX
 from causeway.topics import Naming
 from causeway.wire.headers import Headers
@@ -225,7 +233,7 @@ class Bus(BusSending, BusReading, BusLooking):
             )
             if request.answer is None:
                 error = receipt.error
-                over = ttl is None and isinstance(error, Refused) and error.code == Code.EXPIRED
+                over = ttl is None and isinstance(error, Refused | OutcomeUnknown) and error.code == Code.EXPIRED
                 if error is not None and not over:
                     raise error
                 raise DeadlineExceeded(f"{dest!r} did not reply to {receipt.id} within {timeout:g} s")

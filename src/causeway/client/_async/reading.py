@@ -11,6 +11,7 @@ from causeway.client._async.base import wait_of
 from causeway.client._async.receiving import BusReceiving
 from causeway.client.arguments import check_wait
 from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
+from causeway.errors import Code, Refused
 from causeway.limits import ID_MAX
 from causeway.types import VOLATILE_FROM
 
@@ -64,6 +65,30 @@ class BusReading(BusReceiving):
         with self._engine.lock:
             inquiry = self._engine.session.settle_below(mailbox, number, timeout=wait_of(timeout))
         await self._answer(inquiry)
+
+    async def purge(self, mailbox: str, *, timeout: float | None = None) -> None:
+        """Drop every message that is in a mailbox now, also what consumers have in hand; what comes later stays.
+
+        Raises Refused, or DeadlineExceeded when nobody answers in time.
+        """
+        wait_of(timeout)
+        extent = await self.extent(mailbox, timeout=timeout)
+        with self._engine.lock:
+            inquiry = self._engine.session.purge(mailbox, extent.number, timeout=wait_of(timeout))
+        await self._answer(inquiry)
+
+    async def delete(self, mailbox: str, *, timeout: float | None = None) -> None:
+        """Drop every message that is in a mailbox, and let it end: some seconds later it is gone, with all it knew.
+
+        What is sent a second time meanwhile, because an acknowledgement was lost, does not bring it back; what is sent
+        anew does, as to any name. Raises Refused: NO_MAILBOX if there is none, IN_USE while somebody reads it or sends
+        to it; and DeadlineExceeded when nobody answers in time.
+        """
+        await self.purge(mailbox, timeout=timeout)
+        with self._engine.lock:
+            inquiry = self._engine.session.delete(mailbox, timeout=wait_of(timeout))
+        if not await self._answer(inquiry):
+            raise Refused(Code.NO_MAILBOX, f"mailbox={mailbox!r}: there is none of this name")
 
     async def history_of(self, pattern: str, *, timeout: float | None = None) -> str:
         """The mailbox, to be read by number, that keeps what is published on these topics, and perhaps on more.

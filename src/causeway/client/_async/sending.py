@@ -55,8 +55,9 @@ class BusSending(BusBase):
                 leave it alone, `flush` or `aclose` raises the failure.
 
         Raises:
-            Refused: a broker said no, and kept saying so until the time was over.
-            DeadlineExceeded: nobody answered in time; the message may arrive all the same.
+            Refused: brokers do not take it: it does not arrive.
+            OutcomeUnknown: its time was over; it may have arrived, or arrive still.
+            DeadlineExceeded: its time was over before it could be sent: it does not arrive.
             ConfigError: an argument is wrong; nothing was sent.
         """
         submit = partial(
@@ -183,10 +184,12 @@ class BusSending(BusBase):
         engine.check()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Until everything sent is acknowledged or has failed. Raises the first failure nobody waited for."""
+        """Until everything sent is acknowledged or has failed, and with kept state what you acknowledged is on disk.
+        Raises the first failure nobody waited for."""
         engine = self._engine
         session = engine.session
-        if not await engine.until(lambda: session.unresolved == 0, timeout):
+        mark = session.mark()
+        if not await engine.until(lambda: session.unresolved == 0 and session.keeps(mark), timeout):
             raise DeadlineExceeded(f"{session.unresolved} messages are not acknowledged after {timeout:g} s")
         engine.check()
         error = engine.take_failure()

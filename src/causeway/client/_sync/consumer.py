@@ -25,22 +25,24 @@ class Message(Delivery, gc=False, eq=False):
     """A received message."""
 
     def ack(self) -> Noted:
-        """Done with it, for ever: it is not delivered again. With kept state, on disk before the broker is told.
+        """Done with it, for ever: it is not delivered again. With kept state, it to have that on disk.
 
         Raises LocalProtocolError if it was acknowledged, given back or put in a transaction before, if it was only
         browsed, and if its consumer is closed. Messages of a history and answers to requests ignore it.
         """
         consumer = self._consumer()
-        if consumer is not None:
-            consumer.settle(self._lot, self._index)
-        return NOTED
+        if consumer is None:
+            return NOTED
+        consumer.settle(self._lot, self._index)
+        return consumer.noted()
 
     def ack_all(self) -> Noted:
-        """Done with it and with every earlier message of the same consumer. Raises as `ack`."""
+        """Done with it and with every earlier message of the same consumer. May be awaited, and raises, as `ack`."""
         consumer = self._consumer()
-        if consumer is not None:
-            consumer.settle_through(self._lot, self._index)
-        return NOTED
+        if consumer is None:
+            return NOTED
+        consumer.settle_through(self._lot, self._index)
+        return consumer.noted()
 
     def nack(self) -> Noted:
         """Give it back: it is delivered again, to this or another consumer, and its `deliveries` counts it. Raises as
@@ -152,6 +154,10 @@ class MailboxConsumer:
         if self._closed:
             self._check()
         self._engine.settle(lot, index, index)
+
+    def noted(self) -> Noted:
+        """What an acknowledgement returns."""
+        return self._engine.noted()
 
     def settle_through(self, lot: Any, index: int) -> None:
         """Acknowledge everything handed out up to this message."""

@@ -13,7 +13,7 @@ from causeway.client.inquiries import BrowseInquiry
 from causeway.client.message import MessageId
 from causeway.client.placements import Placed, placed
 from causeway.core.messages import ItemPlaced
-from causeway.errors import CausewayError, ConfigError
+from causeway.errors import CausewayError, Code, ConfigError, Refused
 from causeway.trace import TraceRecord
 
 
@@ -74,11 +74,17 @@ class BusLooking(BusBase):
         return sorted(dict.fromkeys(records), key=lambda record: (record.at, record.step))
 
     def find(self, mailbox: str, *, timeout: float | None = None) -> str:
-        """The name of the broker that serves a mailbox. Raises DeadlineExceeded when nobody answers in time."""
+        """The name of the broker that serves a mailbox.
+
+        Raises Refused (NO_MAILBOX) when there is none of this name, and DeadlineExceeded when nobody answers in time.
+        """
         wait = wait_of(timeout)
         with self._engine.lock:
             inquiry = self._engine.session.find(mailbox, timeout=wait)
-        return str((self._answer(inquiry)).name)
+        peer = self._answer(inquiry)
+        if peer is None:
+            raise Refused(Code.NO_MAILBOX, f"mailbox={mailbox!r}: there is none of this name")
+        return str(peer.name)
 
     def where(self, topic: str, *, timeout: float | None = None) -> Placed:
         """Which brokers hold a topic: its owner, its mirror, the epoch in which they do, and their domain.

@@ -27,8 +27,9 @@ class Receipt(Ticket, frozen=True, gc=False):
         """Until the message is acknowledged with the meaning of its class. Raises why it was not.
 
         Raises:
-            Refused: a broker said no, and kept saying so until the send's time was over.
-            DeadlineExceeded: nobody answered in time; the message may arrive all the same.
+            Refused: brokers do not take it: it does not arrive.
+            OutcomeUnknown: its time was over; it may have arrived, or arrive still.
+            DeadlineExceeded: its time was over before it could be sent: it does not arrive.
         """
         self._wait(self.batch)
         if self.batch.echo is not None:

@@ -99,7 +99,7 @@ class Transaction:
 
         Raises:
             Refused: it did not happen, and will not.
-            DeadlineExceeded: nobody answered in time; the session goes on asking, the outcome is unknown until then.
+            OutcomeUnknown: nobody answered in time; the session goes on asking.
         """
         self._check_open()
         self._over = True

@@ -89,7 +89,7 @@ class BrokerCausal:
                 self._chart.answered(turn, head)
                 self._seats.on_chart(turn)
             case Accepted():
-                self._seats.on_arrived(head.source, head.dest, head.first, head.last)
+                self._seats.on_arrived(head.source, head.dest, head.first, head.last, refused=head.refused)
             case Rejected():
                 self._seats.on_gone(turn, head)
             case _:

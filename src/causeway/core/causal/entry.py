@@ -51,7 +51,7 @@ class EntryRow(msgspec.Struct, frozen=True, array_like=True):
 class Entry:
     """A batch that has passed the clock and not arrived everywhere."""
 
-    __slots__ = ("answer_to", "body", "left", "number", "row", "safe", "void")
+    __slots__ = ("answer_to", "body", "left", "number", "refused", "row", "safe", "void")
 
     def __init__(self, number: int, row: EntryRow, body: bytes | None, answer_to: bytes) -> None:
         self.number = number
@@ -67,6 +67,8 @@ class Entry:
         self.safe = False
         """Whether it is on all copies."""
         self.void = row.void
+        self.refused = 0
+        """Why the mailbox that it was sent to did not take it (a code); 0 if it did, or has not answered."""
 
     @property
     def is_mark(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Protocol
 
 import msgspec
@@ -17,6 +18,7 @@ from causeway.core.machine import Turn
 from causeway.core.messages import AskMark, Causal, Deposit, Message
 from causeway.core.topics.picking import picked
 from causeway.domains import DomainGraph
+from causeway.errors import Code
 from causeway.types import NORMAL_PRIORITY, Flag, Instant, ServiceClass
 
 _HEADERS, _RELIABLE = int(Flag.HEADERS), int(Flag.RELIABLE)
@@ -169,8 +171,8 @@ class Outgoing:
         return True
 
     # Answers ---------------------------------------------------------------------------------------------------
-    def accepted(self, dest: str, first: int, last: int) -> list[Entry]:
-        """Ids arrived somewhere; entries that thereby have arrived everywhere."""
+    def accepted(self, dest: str, first: int, last: int, refused: int = 0) -> list[Entry]:
+        """Ids arrived somewhere, or were refused behind it; entries that thereby have arrived everywhere."""
         sent = self._sent.get(dest)
         done: list[Entry] = []
         while sent and first <= last:
@@ -178,6 +180,7 @@ class Outgoing:
             if found is None or found[0] > last:
                 break
             del sent[first]
+            found[1].refused = found[1].refused or refused
             done += self._arrived(found[1], dest)
             first = found[0] + 1
         if sent is not None and not sent:
@@ -190,9 +193,9 @@ class Outgoing:
         self._port.forget(turn, self._group, mailbox)
         self._last.pop(mailbox, None)
         done: list[Entry] = []
-        for _, entry in self._sent.pop(mailbox, {}).values():
-            done += self._arrived(entry, mailbox)
-        for entry in self._lanes.pop(mailbox, ()):
+        for entry in (*(entry for _, entry in self._sent.pop(mailbox, {}).values()), *self._lanes.pop(mailbox, ())):
+            if entry.row.dest == mailbox:
+                entry.refused = Code.NO_MAILBOX
             done += self._arrived(entry, mailbox)
         return done
 
@@ -202,6 +205,16 @@ class Outgoing:
             return []
         del entry.left[dest]
         return [] if entry.left else [entry]
+
+    def listing(self, most: int) -> list[dict[str, object]]:
+        """Seats and mailboxes that have not taken everything, up to so many: how many batches, and the oldest."""
+        found: list[dict[str, object]] = []
+        for dest, sent in islice(self._sent.items(), most):
+            oldest = next(iter(sent.values()))[1].row.published
+            count = len(sent) + len(self._lanes.get(dest, ()))
+            batch: dict[str, object] = {"source": oldest.source, "first": oldest.first, "since": oldest.at}
+            found.append({"to": dest, "count": count, **batch})
+        return found
 
     def forget(self, turn: Turn) -> None:
         """Another broker holds the seat: it sends what has not arrived."""

@@ -323,12 +323,12 @@ class Seat:
         if entry.is_own_mark or not entry.answer_to or (entry.void and not domain):
             return
         whose = seat_name(source) if domain else source
-        answer = Accepted(whose, incarnation, self.group, _ORDERED, first, entry.last)
+        answer = Accepted(whose, incarnation, self.group, _ORDERED, first, entry.last, refused=entry.refused)
         self._port.answer(turn, entry.answer_to, answer)
 
-    def on_accepted(self, dest: str, first: int, last: int) -> None:
-        """Ids arrived at a mailbox or another seat."""
-        self._arrived += self.out.accepted(dest, first, last)
+    def on_accepted(self, dest: str, first: int, last: int, refused: int = 0) -> None:
+        """Ids arrived at a mailbox or another seat, or were refused behind that one."""
+        self._arrived += self.out.accepted(dest, first, last, refused)
 
     def on_gone(self, turn: Turn, mailbox: str) -> None:
         """A mailbox has ended."""

@@ -134,11 +134,11 @@ class Seats:
                 seat.on_chart(turn)
                 self._dirty[key] = None
 
-    def on_arrived(self, source: str, dest: str, first: int, last: int) -> None:
-        """Another seat, or a mailbox, has what a seat of ours sent."""
+    def on_arrived(self, source: str, dest: str, first: int, last: int, *, refused: int = 0) -> None:
+        """Another seat, or a mailbox, has what a seat of ours sent; `refused`: why a mailbox behind it has not."""
         key = key_of(source)
         if key in self.all:
-            self.all[key].on_accepted(dest, first, last)
+            self.all[key].on_accepted(dest, first, last, refused)
             self._dirty[key] = None
 
     def on_gone(self, turn: Turn, head: Rejected) -> None:

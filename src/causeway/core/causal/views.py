@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from causeway.core.causal.seat import Seat
+from causeway.domains.limits import HELD_SHOWN_MAX
 
 
 def described(seat: Seat) -> dict[str, object]:
@@ -27,4 +28,5 @@ def described(seat: Seat) -> dict[str, object]:
         "held_count": seat.held.count,
         "held_bytes": seat.held.bytes,
         "waiting": seat.senders.listing(),
+        "untaken": seat.out.listing(HELD_SHOWN_MAX),
     }

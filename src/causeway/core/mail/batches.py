@@ -45,13 +45,15 @@ _PURGE_MIN: Final = 64
 class BatchPart:
     """Messages start .. stop-1 (offsets in their batch), all in one state."""
 
-    __slots__ = ("batch", "deliveries", "holder", "queued", "start", "state", "stop")
+    __slots__ = ("batch", "deliveries", "holder", "losses", "queued", "start", "state", "stop")
 
     def __init__(self, batch: Batch, span: Span, state: int, deliveries: int = 0) -> None:
         self.batch = batch
         self.start, self.stop = span
         self.state = state
         self.deliveries = deliveries
+        self.losses = 0
+        """How many readers were lost while they held it beside others: any of these may have killed them."""
         self.holder: Consumer | None = None
         self.queued = False
         """Whether a lane has an entry for it, if only a stale one."""
@@ -98,7 +100,7 @@ class Batch(BatchPart):
         self.stop = self.count = self.open = info.count
         """Where its first part ends; how many messages there are in all parts, and how many of them are not settled."""
         self.state = READY
-        self.deliveries = 0
+        self.deliveries = self.losses = 0
         self.holder = None
         self.queued = False
         self.several: list[BatchPart] | None = None
@@ -154,7 +156,7 @@ class Batch(BatchPart):
             parts = self.several = [self]
         left = parts[index]
         right = BatchPart(self, (at, left.stop), left.state, left.deliveries)
-        right.holder = left.holder
+        right.holder, right.losses = left.holder, left.losses
         left.stop = at
         parts.insert(index + 1, right)
         return right
@@ -204,11 +206,14 @@ class Batch(BatchPart):
                     part.deliveries = mark.deliveries % CONDEMNED
         self.compact()
 
-    def lock(self, spans: Sequence[Span]) -> None:
-        """Reserve what is ready of these numbers, on a batch that nobody has seen yet."""
+    def lock(self, spans: Sequence[Span]) -> bool:
+        """Reserve what is ready of these numbers, on a batch that nobody has seen yet; whether there is any."""
+        found = False
         for first, last in spans:
             for part in self.carve(first - self.info.seq, last + 1 - self.info.seq, READY):
                 part.state = LOCKED
+                found = True
+        return found
 
     def carve(self, start: int, stop: int, mask: int, fresh: list[BatchPart] | None = None) -> list[BatchPart]:
         """The parts of start..stop-1 in one of the states of `mask`, cut to fit; new parts are added to `fresh`."""

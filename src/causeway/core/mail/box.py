@@ -40,7 +40,9 @@ class Box:
     ask_after: Instant = 0
     """When to ask again how transactions in doubt ended."""
     unread: Instant = 0
-    """Since when nobody reads it; kept for private mailboxes."""
+    """Since when nobody reads it; kept for mailboxes that end some day."""
+    deleted: int | None = None
+    """Somebody has deleted it: how far it reached then. It ends if nobody has used it a moment later."""
     loading: int = 0
     """Token of the load for the window, 0 when none is under way."""
 

@@ -7,13 +7,21 @@ Must not know: what a message is, beyond a key and a count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from causeway.errors import Code
 from causeway.limits import CREDIT_MAX, SELECTORS_PER_MAILBOX_MAX
+from causeway.types import SECOND, Instant
 
 if TYPE_CHECKING:
     from causeway.core.mail.batches import BatchPart
+
+
+SUSPECT: Final = 2
+"""What so many readers were lost with is handed out alone from then on, so that it is known what kills them."""
+
+ALONE_MAX: Final = 5 * SECOND
+"""A reader that has had one message alone for so long, and lives, gets others beside it: it may wait for them."""
 
 
 class Terms(NamedTuple):
@@ -30,7 +38,7 @@ class Terms(NamedTuple):
 class Consumer:
     """One consumer on one connection."""
 
-    __slots__ = ("conn", "credit", "held", "id", "selector", "served", "terms", "unsettled")
+    __slots__ = ("alone", "alone_until", "conn", "credit", "held", "id", "selector", "served", "terms", "unsettled")
 
     def __init__(self, conn: int, consumer: int, credit: int, terms: Terms) -> None:
         self.conn = conn
@@ -42,6 +50,9 @@ class Consumer:
         """Messages it holds; never more than its credit."""
         self.held: dict[BatchPart, None] = {}
         self.served = 0
+        self.alone = False
+        """What it holds was handed to it alone."""
+        self.alone_until: Instant = 0
 
     @property
     def room(self) -> int:
@@ -55,11 +66,15 @@ ANYTHING = Terms()
 class Consumers:
     """All consumers of a mailbox."""
 
-    __slots__ = ("_all", "_exclusive", "_tick", "selective", "selectors", "sole")
+    __slots__ = ("_all", "_clients", "_exclusive", "_tick", "loners", "selective", "selectors", "sole")
 
     def __init__(self) -> None:
         self._all: dict[tuple[int, int], Consumer] = {}
+        self._clients: dict[tuple[str, int], dict[tuple[int, int], Consumer]] = {}
+        """The same by whose they are."""
         self._tick = 0
+        self.loners: dict[tuple[int, int], Consumer] = {}
+        """Those that get nothing beside the one message that they hold, for a while."""
         self.sole: Consumer | None = None
         """The one consumer, if there is exactly one, and it takes everything."""
         self.selectors: dict[str, int] = {}
@@ -94,7 +109,8 @@ class Consumers:
         credit = min(max(credit, 0), CREDIT_MAX)
         known = self._all.get((conn, consumer))
         if known is None:
-            self._all[conn, consumer] = Consumer(conn, consumer, credit, terms)
+            self._all[conn, consumer] = known = Consumer(conn, consumer, credit, terms)
+            self._clients.setdefault(terms.client, {})[conn, consumer] = known
             self._count(terms, 1)
         else:
             known.credit = credit
@@ -103,7 +119,12 @@ class Consumers:
         """Take a consumer off the list."""
         found = self._all.pop((conn, consumer), None)
         if found is not None:
+            mine = self._clients[found.terms.client]
+            del mine[conn, consumer]
+            if not mine:
+                del self._clients[found.terms.client]
             self._count(found.terms, -1)
+            self.loners.pop((conn, consumer), None)
         return found
 
     def _count(self, terms: Terms, by: int) -> None:
@@ -117,7 +138,7 @@ class Consumers:
     # Who may be here -------------------------------------------------------------------------------------------
     def refusal(self, conn: int, consumer: int, terms: Terms) -> tuple[Code, str] | None:
         """Why one more consumer cannot be here."""
-        leaving = [(conn, consumer), *((one.conn, one.id) for one in self.former(conn, terms))]
+        leaving = [(conn, consumer), *((one.conn, one.id) for one in self.former(conn, consumer, terms))]
         for one in self._all.values() if self._exclusive or terms.exclusive else ():
             if (one.terms.exclusive or terms.exclusive) and (one.conn, one.id) not in leaving:
                 name, incarnation = one.terms.client
@@ -129,17 +150,24 @@ class Consumers:
             return Code.OVERLOADED, detail
         return None
 
-    def former(self, conn: int, terms: Terms) -> list[Consumer]:
-        """Consumers of the same client over another connection that end when it attaches over this one.
+    def former(self, conn: int, consumer: int, terms: Terms) -> list[Consumer]:
+        """Consumers of the same client over an earlier connection, which end when it attaches over this one: the client
+        has lost that connection before we have. The same consumer, and where either is to be alone all of them.
 
-        Only if either is exclusive: the client has lost the other connection before we have.
+        What they hold goes back to its place first: they would compete with their own successor, and break the order.
         """
-        if not (self._exclusive or terms.exclusive):
-            return []
+        return [one for one in self._selves(consumer, terms) if one.conn < conn]
+
+    def is_late(self, conn: int, consumer: int, terms: Terms) -> bool:
+        """Whether it has attached over a later connection since: this one was lost, and says its last."""
+        return any(one.conn > conn for one in self._selves(consumer, terms))
+
+    def _selves(self, consumer: int, terms: Terms) -> list[Consumer]:
+        """All that one client has in place of a consumer, over whatever connection."""
         return [
             one
-            for one in self._all.values()
-            if one.conn != conn and one.terms.client == terms.client and (one.terms.exclusive or terms.exclusive)
+            for one in self._clients.get(terms.client, {}).values()
+            if one.id == consumer or one.terms.exclusive or terms.exclusive
         ]
 
     def of_conn(self, conn: int) -> list[int]:
@@ -164,11 +192,25 @@ class Consumers:
         """Those that take messages now, in the order of their turns."""
         found: list[Consumer] = []
         for one in self._all.values():
-            if one.unsettled < one.credit and not clogged(one.conn):
+            if one.unsettled < one.credit and not clogged(one.conn) and (one.conn, one.id) not in self.loners:
                 found.append(one)
         if len(found) > 1:
             found.sort(key=_served)
         return found
+
+    def isolate(self, consumer: Consumer, now: Instant) -> None:
+        """It was just handed a message that may have killed others: nothing beside it until that is settled."""
+        consumer.alone, consumer.alone_until = True, now + ALONE_MAX
+        self.loners[consumer.conn, consumer.id] = consumer
+
+    def release(self, now: Instant) -> None:
+        """Whoever has settled its message, or has had it for long, gets others."""
+        for place in [place for place, one in self.loners.items() if not one.unsettled or now >= one.alone_until]:
+            del self.loners[place]
+
+    def next_release(self) -> Instant | None:
+        """When somebody has had its message for long."""
+        return min((one.alone_until for one in self.loners.values()), default=None)
 
     def serve(self, consumer: Consumer) -> None:
         """It had its turn."""

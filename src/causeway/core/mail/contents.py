@@ -29,6 +29,7 @@ from causeway.core.mail.dead_letters import DeadNumbers, beyond
 from causeway.core.mail.lanes import Lanes
 from causeway.core.mail.reading import read_batch
 from causeway.core.mail.rows import StoredBatch, batch_key, encode, mark_key
+from causeway.core.mail.seen import ORDERED
 from causeway.core.mail.tally import Tally
 from causeway.core.mail.timers import Timers
 from causeway.store.base import Delete, Put, Row, Write
@@ -46,11 +47,13 @@ class Contents:
         "_group",
         "_rank",
         "_window_bytes",
+        "barrier",
         "behind",
         "bytes",
         "count",
         "delays",
         "lanes",
+        "orphaned",
         "stored",
         "volatile",
         "volatile_bytes",
@@ -73,6 +76,10 @@ class Contents:
         self.behind: Backlog | None = None
         """The backlog, if there has ever been a need for it."""
         self._dead: DeadNumbers | None = None
+        self.orphaned = False
+        """Whether a transaction may have locked what no consumer holds."""
+        self.barrier: int | None = None
+        """The place of the first of that, if nothing is to overtake it: see `orphan`."""
         self.count = self.bytes = 0
         """Stored messages in memory: how many, and their bodies."""
         self.volatile_count = 0
@@ -139,7 +146,7 @@ class Contents:
         if backlog is not None and not self._claim(batch, backlog):
             return None
         if locks:
-            batch.lock(locks)
+            self.orphaned |= batch.lock(locks)
         self._shelve(batch)
         return batch
 
@@ -298,6 +305,7 @@ class Contents:
         self.lanes.count -= count
         part.state = HELD
         part.holder = consumer
+        consumer.alone = False
         consumer.unsettled += count
         consumer.held[part] = None
 
@@ -309,6 +317,7 @@ class Contents:
             tally.touched[part.batch.rank] = part.batch
             tally.pieces.append(piece_of(part))
         part.batch.redelivered = True
+        self.orphaned |= part.state == LOCKED
         if part.state == HELD and 0 < deliveries_max <= part.deliveries:
             part.state = DEAD
             self.dead.condemned += part.length
@@ -321,6 +330,7 @@ class Contents:
         for part in self.select(first, last, OPEN):
             if part.state == READY:
                 self.lanes.leave(part)
+            self.orphaned |= part.holder is None
             part.state = LOCKED
             start, stop = part.batch.info.seq + part.start, part.batch.info.seq + part.stop
             if found and found[-1][1] + 1 == start:
@@ -328,6 +338,14 @@ class Contents:
             else:
                 found.append((start, stop - 1))
         return found
+
+    def orphan(self, locks: Sequence[Span]) -> int | None:
+        """The place of the first message with an order that a transaction has locked and no consumer holds, if there is
+        one. It comes again if the transaction fails: to one reader alone it must come before what is behind it."""
+        found = [part for span in locks for part in self.select(*span, LOCKED) if part.holder is None]
+        found = [part for part in found if part.batch.info.stream >= ORDERED]
+        self.orphaned = bool(found)
+        return min((part.order for part in found), default=None)
 
     def unlock(self, first: int, last: int) -> None:
         """Give up a transaction's reservation."""

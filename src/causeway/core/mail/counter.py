@@ -111,11 +111,12 @@ class Counter:
                 case Attach():
                     if not self._attach(turn, event.conn, key, head):
                         self._courier.wait(turn, mailbox, event)
+                case EndMailbox() if not self._groups.serving(key):
+                    self._courier.wait(turn, mailbox, event)
+                case EndMailbox(delete=True):
+                    self._office.delete(turn, event.conn, head)
                 case EndMailbox():
-                    if self._groups.serving(key):
-                        self._office.topics.end(turn, event.conn, head)
-                    else:
-                        self._courier.wait(turn, mailbox, event)
+                    self._office.topics.end(turn, event.conn, head)
                 case Browse():
                     self._office.looks.browse(turn, self._office.boxes[key], event.conn, head)
                 case _:

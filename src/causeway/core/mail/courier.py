@@ -70,7 +70,7 @@ from causeway.types import key_of as hash_name
 ASKED = Attach | Browse | Find | Settle | Return | EndMailbox
 """Requests that are answered with Moved when nobody can serve them."""
 
-_BEGINS_NOTHING = EndMailbox | Settle | AskDomains | DomainsHeld | Bind
+_BEGINS_NOTHING = EndMailbox | Settle | Browse | Find | AskDomains | DomainsHeld | Bind
 
 LOOK_AGAIN = 50 * MILLISECOND
 
@@ -370,8 +370,8 @@ def may_begin(mailbox: str, head: Message) -> bool:
     """Whether a message makes a mailbox begin that nobody has.
 
     A private mailbox begins with its reader, a subscription with the wish for it: what somebody sends or forwards to
-    one that has ended must not bring it to life again. The map of domains begins with the first seat taken: who only
-    asks must not cost the cluster a group.
+    one that has ended must not bring it to life again. Who only looks, or ends something, makes nothing begin. The map
+    of domains begins with the first seat taken: who only asks must not cost the cluster a group.
     """
     if isinstance(head, Attach | Commit):
         return True

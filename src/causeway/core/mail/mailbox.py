@@ -23,10 +23,10 @@ from causeway.core.mail.answers import (
     Settlement,
     Statistics,
 )
-from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN
+from causeway.core.mail.batches import BATCH_OVERHEAD_BYTES, DEAD, HELD, LOCKED, OPEN, BatchPart
 from causeway.core.mail.browser import Browser
 from causeway.core.mail.census import figures_of, statistics_of
-from causeway.core.mail.consumers import ANYTHING, Consumers, Terms
+from causeway.core.mail.consumers import ANYTHING, Consumer, Consumers, Terms
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.flights import Flight, Flights
 from causeway.core.mail.intake import Intake
@@ -39,7 +39,7 @@ from causeway.core.mail.sweeper import Sweeper
 from causeway.core.mail.tally import Tally
 from causeway.core.messages import Deliver, Deposit
 from causeway.core.ports import Figures
-from causeway.limits import STARVED_WINDOWS_MAX
+from causeway.limits import LOST_READERS_MAX, STARVED_WINDOWS_MAX
 from causeway.ranges import disjoint
 from causeway.store.base import Row, Write
 from causeway.topics import is_item
@@ -54,6 +54,7 @@ class Mailbox:
         "_contents",
         "_flights",
         "_intake",
+        "_lost",
         "_participant",
         "_selection",
         "_sweeper",
@@ -80,6 +81,8 @@ class Mailbox:
         self._flights: Flights | None = None
         self._browser: Browser | None = None
         self._sweeper: Sweeper | None = None
+        self._lost: dict[tuple[tuple[str, int], int], tuple[list[Span], bool]] | None = None
+        """Readers that were lost with their connections, by client and number: what they held, and whether alone."""
 
     @property
     def participant(self) -> Participant:
@@ -248,6 +251,7 @@ class Mailbox:
             or contents.lanes.count
             or contents.is_paged
             or clogged(consumer.conn)
+            or self.audience.loners
         ):
             return None
         number = self._intake.number_flight(deposit, len(body), now)
@@ -306,9 +310,52 @@ class Mailbox:
             self._follow_selectors()
         return self._flush(tally)
 
-    def detach_conn(self, conn: int) -> list[Write]:
-        """A connection is gone, with all its consumers."""
-        return [write for consumer in self.audience.of_conn(conn) for write in self.detach(conn, consumer)]
+    def lose(self, conn: int) -> Returned:
+        """A connection was lost, with all its consumers: perhaps what one of them held has killed its process.
+
+        Of many messages nobody knows which; they are told apart when that happens again (`SUSPECT`). One that a reader
+        held alone counts as delivered, and is condemned when that came too often, as if it had been given back.
+        """
+        self._land()
+        tally = Tally()
+        dead: list[StoredBatch] = []
+        for found in [self.audience.remove(conn, consumer) for consumer in self.audience.of_conn(conn)]:
+            assert found is not None
+            alone = found.alone and found.unsettled == 1
+            parts = [part for part in found.held if part.state == HELD]
+            self._remember(found, [_span(part) for part in parts], alone=alone)
+            for part in list(found.held):
+                counted = alone and part.state == HELD
+                self._contents.give_back(part, max(2, self.config.deliveries_max) if counted else 0, tally)
+                part.losses += not alone
+                if part.state == DEAD:
+                    dead.append(part.batch.piece(part.start, part.stop))
+        self._follow_selectors()
+        return Returned(self._flush(tally), dead, tally.pieces)
+
+    def _remember(self, reader: Consumer, spans: list[Span], *, alone: bool) -> None:
+        whose = (reader.terms.client, reader.id)
+        lost = self._lost = self._lost or {}
+        lost.pop(whose, None)
+        if spans:
+            lost[whose] = (spans, alone)
+        if len(lost) > LOST_READERS_MAX:
+            del lost[next(iter(lost))]
+
+    def knows(self, client: tuple[str, int], consumer: int) -> bool:
+        """Whether this reader was lost with messages."""
+        return self._lost is not None and (client, consumer) in self._lost
+
+    def forgive(self, client: tuple[str, int], consumer: int, *, again: bool) -> list[Write]:
+        """A reader that was lost is back. If its process lives (`again`), nothing that it held has killed it."""
+        spans, alone = self._lost.pop((client, consumer), ([], False)) if self._lost else ([], False)
+        tally = Tally()
+        for part in [part for span in spans if again for part in self._contents.select(*span, OPEN | LOCKED)]:
+            part.losses = max(0, part.losses - (not alone))
+            if alone and part.deliveries:
+                part.deliveries -= 1
+                tally.touched[part.batch.rank] = part.batch
+        return self._flush(tally)
 
     def consumers(self) -> list[tuple[int, int]]:
         """(conn, consumer) of all, in the order they attached."""
@@ -319,6 +366,10 @@ class Mailbox:
         contents = self._contents
         if contents.delays is not None:
             contents.release(now)
+        if self.audience.loners:
+            self.audience.release(now)
+        # Several readers share what there is; one alone gets it in order.
+        contents.barrier = contents.orphan(self._locks()) if contents.orphaned and len(self.audience) == 1 else None
         if self._selection is not None and self.audience.selective:
             whom = (self.name, contents, self.audience, self._selection)
             return pump_selected(*whom, sight=sight or Sight(), now=now, clogged=clogged)
@@ -416,16 +467,19 @@ class Mailbox:
     def timed(self) -> bool:
         """Whether anything here waits for time to pass."""
         behind = self._selection is not None and self._selection.is_behind
-        return behind or bool(self._intake.passing) or self._contents.timed
+        return behind or bool(self._intake.passing or self.audience.loners) or self._contents.timed
 
     def next_expiry(self) -> Instant | None:
         """When to call `expire`; 0 is at once."""
         return self._contents.next_expiry()
 
     def next_delivery(self) -> Instant | None:
-        """When to call `pump` although nothing else happens: something delayed is ready, or not all was looked at."""
-        behind = self._selection is not None and self._selection.is_behind
-        return 0 if behind else self._contents.next_delivery()
+        """When to call `pump` although nothing else happens: something delayed is ready, a reader has had its message
+        alone for long, or not all was looked at."""
+        if self._selection is not None and self._selection.is_behind:
+            return 0
+        dues = (self._contents.next_delivery(), self.audience.next_release())
+        return min((due for due in dues if due is not None), default=None)
 
     def next_sweep(self) -> Instant | None:
         """When to look for what has expired on disk."""
@@ -449,6 +503,12 @@ class Mailbox:
         whom = (self._contents, self._intake, self.audience)
         prepared = 0 if self._participant is None else len(self._participant)
         return statistics_of(*whom, prepared=prepared, starved=starved)
+
+
+def _span(part: BatchPart) -> Span:
+    """The numbers of a part."""
+    seq = part.batch.info.seq
+    return seq + part.start, seq + part.stop - 1
 
 
 def _cost(row: Row) -> int:

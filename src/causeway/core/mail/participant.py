@@ -59,6 +59,15 @@ class Participant:
         """The uncommitted operation that prepares it."""
         return self._pending.get(tx)
 
+    def is_behind(self, txid: TxId) -> bool:
+        """Whether an earlier transaction of the same client also sends here and is in doubt: it was decided before, if
+        the client waited for it, so it must not be overtaken."""
+        whose = (txid.source, txid.incarnation)
+        return any(
+            (one.source, one.incarnation) == whose and one.number < txid.number and bool(row.sends)
+            for one, row in self._held.items()
+        )
+
     def committed(self, seq: int) -> None:
         """An operation is on all copies."""
         for tx, at in self._pending.items():

@@ -56,8 +56,9 @@ class Parts:
     def decide(self, turn: Turn, box: Box, head: TxDecide) -> None:
         """Carry out a decision."""
         txid = TxId(head.source, head.incarnation, head.number, head.attempt)
-        if box.mailbox.participant.prepared_at(txid) is not None or txid in box.deciding:
-            return  # preparation or decision is still on its way to the copies; the coordinator says it again
+        part = box.mailbox.participant
+        if part.prepared_at(txid) is not None or txid in box.deciding or (head.committed and part.is_behind(txid)):
+            return  # something must be on all copies, or decided, before; the coordinator says it again
 
         def done(turn: Turn) -> None:
             answer = TxDone(head.source, head.incarnation, head.number, head.attempt, head.mailbox)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from causeway.core.mail.batches import BatchPart
-from causeway.core.mail.consumers import Consumer, Consumers
+from causeway.core.mail.consumers import SUSPECT, Consumer, Consumers
 from causeway.core.mail.contents import Contents
 from causeway.core.mail.rows import StoredBatch, published_from
 from causeway.core.mail.selection import Selection, Sight
@@ -35,13 +35,17 @@ def pump(
         part = lanes.take()
         if part is None:
             break
+        if contents.barrier is not None and part.order >= contents.barrier:
+            lanes.requeue(part)
+            break
         batch = part.batch
         if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
         turn %= len(able)
         consumer = able[turn]
         count = part.stop - part.start
-        take = min(count, consumer.credit - consumer.unsettled)
+        alone = part.losses >= SUSPECT and not consumer.unsettled
+        take = 1 if alone else min(count, consumer.credit - consumer.unsettled)
         if len(able) > 1 and lanes.waiting(batch.info.priority) + 1 < len(able):
             # Fewer batches than consumers: everybody gets a share. Otherwise whole batches go round.
             take = min(take, -(-count // len(able)))
@@ -50,7 +54,9 @@ def pump(
         contents.give(part, consumer)
         consumers.serve(consumer)
         sent.append(_hand(mailbox, part, consumer))
-        if consumer.unsettled < consumer.credit:
+        if alone:
+            consumers.isolate(consumer, now)
+        if consumer.unsettled < consumer.credit and not alone:
             turn += 1
         else:
             del able[turn]
@@ -63,17 +69,25 @@ def pump_sole(
     """The same for the only consumer there is, if it takes everything, as far as its credit goes."""
     sent: list[Handed] = []
     lanes, consumer = contents.lanes, consumers.sole
-    if consumer is None or consumer.unsettled >= consumer.credit or clogged(consumer.conn):
+    if consumer is None or consumer.unsettled >= consumer.credit or clogged(consumer.conn) or consumers.loners:
         return sent
     consumers.serve(consumer)
     while lanes.count and (room := consumer.credit - consumer.unsettled) > 0 and (part := lanes.take()) is not None:
+        if contents.barrier is not None and part.order >= contents.barrier:
+            lanes.requeue(part)
+            break
         batch = part.batch
         if batch.info.expires and batch.info.has_expired(now):
             continue  # stays ready, without an entry, until `expire` reports it
+        alone = part.losses >= SUSPECT and not consumer.unsettled
+        room = 1 if alone else room
         if room < part.stop - part.start:
             contents.adopt(batch.split(batch.index(part.start), part.start + room))
         contents.give(part, consumer)
         sent.append(_hand(mailbox, part, consumer))
+        if alone:
+            consumers.isolate(consumer, now)
+            break
     return sent
 
 
@@ -115,11 +129,18 @@ def pump_selected(
     selection.is_behind = False
     while able and contents.lanes.count and (wanted := selection.next(able, now, sight)) is not None:
         part, wants = wanted
+        if contents.barrier is not None and part.order >= contents.barrier:
+            if wants is None:
+                contents.lanes.requeue(part)
+            else:
+                selection.park(part, wants)
+            break
         takers = [able[choice.text] for choice in wants if choice.text in able] if wants is not None else [able[""]]
         queue = min(takers, key=_longest_waiting)
         consumer = queue.popleft()
         batch, count = part.batch, part.stop - part.start
-        take = min(count, consumer.credit - consumer.unsettled)
+        alone = part.losses >= SUSPECT and not consumer.unsettled
+        take = 1 if alone else min(count, consumer.credit - consumer.unsettled)
         rivals = sum(map(len, takers)) + 1
         waiting = contents.lanes.waiting(batch.info.priority) + len(contents.lanes.parked)
         if waiting + 1 < rivals:
@@ -133,7 +154,9 @@ def pump_selected(
         contents.give(part, consumer)
         consumers.serve(consumer)
         sent.append(_hand(mailbox, part, consumer))
-        if consumer.unsettled < consumer.credit:
+        if alone:
+            consumers.isolate(consumer, now)
+        if consumer.unsettled < consumer.credit and not alone:
             queue.append(consumer)
         elif not queue:
             del able[consumer.selector]

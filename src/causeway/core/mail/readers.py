@@ -22,7 +22,7 @@ from causeway.core.mail.private import Endings
 from causeway.core.mail.replies import Replies
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.tracer import Tracer
-from causeway.core.messages import Attach, Attached, Credit, Detach, Moved, Return, Settle
+from causeway.core.messages import Attach, Attached, Credit, Detach, EndMailbox, MailboxEnded, Moved, Return, Settle
 from causeway.core.messages.groups import Config
 from causeway.core.ports import Courier, Groups, Topics
 from causeway.errors import Code
@@ -76,9 +76,9 @@ class Readers:
         terms = Terms(head.selector, head.exclusive, client)
         if box.gone and not self._catch_up(turn, box):  # perhaps one of those stands in the way
             return False
-        if self.refuses(turn, conn, client, head):
+        if box.mailbox.audience.is_late(conn, head.consumer, terms) or self.refuses(turn, conn, client, head):
             return True
-        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, terms)]
+        former = [(one.conn, one.id) for one in box.mailbox.audience.former(conn, head.consumer, terms)]
         if former and not self._groups.serving(group):
             return False
         if not self._attendance.enter(conn, group, head.consumer):
@@ -90,6 +90,11 @@ class Readers:
             if not self._groups.serving(group):
                 return False
             self._operations.write(turn, box, box.mailbox.detach(conn, head.consumer), None)
+        if box.mailbox.knows(client, head.consumer):
+            if not self._groups.serving(group):
+                return False
+            writes = box.mailbox.forgive(client, head.consumer, again=head.again)
+            self._operations.write(turn, box, writes, None)
         for ended in former:
             self._operations.write(turn, box, box.mailbox.detach(*ended), None)
             self._attendance.leave(ended[0], group, ended[1])
@@ -175,7 +180,7 @@ class Readers:
             self._deadlines.set_if_unset(group, turn.now + self._config.retry)
             return False
         for conn in list(box.gone):
-            self._detach_conn(turn, box, conn)
+            self._lose(turn, box, conn)
         if box.buried:
             settled = box.mailbox.settle_numbers(box.buried)
             box.buried = []
@@ -190,17 +195,19 @@ class Readers:
         for group in self._attendance.close(conn):
             box = self.boxes.get(group)
             if box is not None:
-                self._detach_conn(turn, box, conn)
+                self._lose(turn, box, conn)
 
-    def _detach_conn(self, turn: Turn, box: Box, conn: int) -> None:
+    def _lose(self, turn: Turn, box: Box, conn: int) -> None:
         group = box.mailbox.key
         if not self._groups.serving(group):
             box.gone[conn] = None
             return
         box.gone.pop(conn, None)
-        self._operations.write(turn, box, box.mailbox.detach_conn(conn), None)
         if box.mailbox.passing() is not None:
             self._operations.store_passing(turn, box)
+        lost = box.mailbox.lose(conn)
+        dead = [(box.mailbox.name, box.config, batch) for batch in lost.dead]
+        self._operations.write(turn, box, lost.writes, lambda _: self.bury.extend(dead))
         self._endings.watch(turn, box)
         self.touch(group)
 
@@ -209,10 +216,23 @@ class Readers:
         for group in self._attendance.groups(conn):
             self.touch(group)
 
+    def delete(self, turn: Turn, conn: int, head: EndMailbox) -> None:
+        """Somebody wants a mailbox to end, which nobody has use for (we may write)."""
+        box = self.boxes[key_of(head.mailbox)]
+        if readers := len(box.mailbox.consumers()):
+            detail = f"mailbox: {readers} consumers read it; end them first"
+            turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
+        elif not box.mailbox.empty():
+            detail = "mailbox: has messages, or a transaction about them is open; purge it, and stop who sends to it"
+            turn.send(conn, Moved(head.mailbox, None, Code.IN_USE, detail))
+        else:
+            self._endings.delete(turn, box)
+            turn.send(conn, MailboxEnded(head.mailbox, head.token))
+
     def dismiss(self, turn: Turn, box: Box, code: Code, detail: str) -> None:
         """Tell all readers of a mailbox why they get nothing more."""
         group = box.mailbox.key
         for conn in dict.fromkeys(conn for conn, _ in box.mailbox.consumers()):
             turn.send(conn, Moved(box.mailbox.name, None, code, detail))
             self._attendance.end(conn, group)
-            self._detach_conn(turn, box, conn)
+            self._lose(turn, box, conn)

@@ -8,7 +8,7 @@ from causeway.core.messages.groups import Config
 from causeway.core.messages.locate import Burden
 from causeway.types import Peer
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):

@@ -57,6 +57,8 @@ class Accepted(msgspec.Struct, frozen=True, array_like=True, tag=61, gc=False):
     unwanted: bool = False
     """Published, and nobody wants it: it went no further than the source broker. Of way 1 of a critical topic, also:
     somebody may be served by way 0 alone, so that this is no acknowledgement without that one's."""
+    refused: int = 0
+    """In causal order: these had their place, so nobody waits for them, but did not arrive; the code says why."""
 
 
 class Rejected(msgspec.Struct, frozen=True, array_like=True, tag=62):
@@ -110,6 +112,8 @@ class Attach(msgspec.Struct, frozen=True, array_like=True, tag=70):
     """The mailbox is a subscription: Attached comes when whoever publishes knows of it."""
     window: int = 0
     """How many of its credit it takes at first, until it says `Credit`; 0 for all."""
+    again: bool = False
+    """It was served before, and its process has not ended since."""
 
 
 class Attached(msgspec.Struct, frozen=True, array_like=True, tag=71):

@@ -150,10 +150,12 @@ class SummaryHeld(msgspec.Struct, frozen=True, array_like=True, tag=104):
 
 
 class EndMailbox(msgspec.Struct, frozen=True, array_like=True, tag=105):
-    """A client: end this subscription or private mailbox, with all that is in it."""
+    """A client: end this subscription or private mailbox, with all that is in it; or the topics of an ordinary one."""
 
     mailbox: str
     token: int
+    delete: bool = False
+    """End an ordinary mailbox itself, if it is empty and nobody reads it."""
 
 
 class MailboxEnded(msgspec.Struct, frozen=True, array_like=True, tag=106):

@@ -241,7 +241,7 @@ class BrokerDriver:
 
     def _tell_story(self, connection: Connection, request: Message) -> None:
         assert isinstance(request, StoryRequest)
-        connection.parts.append(encode_frame(StoryReply(request.token), self._trace.story(request)))
+        connection.say(StoryReply(request.token), self._trace.story(request))
         connection.flush()
 
     def _report_recovery(self) -> None:

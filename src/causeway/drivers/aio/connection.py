@@ -10,8 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final, cast
 
-from causeway.core.events import Received
-from causeway.core.messages import Goodbye
+from causeway.core.messages import Goodbye, Message
 from causeway.errors import RemoteProtocolError
 from causeway.limits import (
     CLOSE_SECONDS_MAX,
@@ -20,7 +19,7 @@ from causeway.limits import (
     WRITE_BUFFER_BYTES_LOW,
     WRITE_BUFFER_BYTES_MAX,
 )
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import SHARED_BODY_BYTES_MAX, SHARED_COUNT_MAX, decode_frame, encode_head, in_frames
 from causeway.wire.frame import FrameReader
 
 if TYPE_CHECKING:
@@ -38,13 +37,34 @@ that a peer which does not read would never be noticed. Later releases and uvloo
 class Connection(asyncio.Protocol):
     """Lives from the moment the system connects until `closed`; after that it only drains."""
 
-    __slots__ = ("_cut", "_driver", "_joins", "_reader", "_transport", "clogged", "closed", "number", "parts", "size")
+    __slots__ = (
+        "_bodies",
+        "_cut",
+        "_driver",
+        "_heads",
+        "_held",
+        "_joins",
+        "_parts",
+        "_reader",
+        "_size",
+        "_transport",
+        "clogged",
+        "closed",
+        "number",
+        "touched",
+    )
 
     def __init__(self, driver: MachineDriver, number: int) -> None:
         self.number = number
-        self.parts: list[bytes] = []
-        """What this turn wrote, in order; `flush` empties it."""
-        self.size = 0
+        self.touched = False
+        """This turn has said something here; `flush` writes it."""
+        self._heads: list[Message] = []
+        self._bodies: list[bytes] = []
+        self._held = 0
+        """What it said, to share a frame, and the bytes of the bodies."""
+        self._parts: list[bytes] = []
+        self._size = 0
+        """Frames behind each other, and their bytes."""
         self.clogged = False
         self.closed = False
         """Nothing of this connection reaches the machine any more."""
@@ -86,16 +106,15 @@ class Connection(asyncio.Protocol):
         """Hand over every frame that is complete now."""
         if self.closed:
             return
-        number = self.number
-        events: list[Received] = []
+        messages: list[tuple[Message, bytes]] = []
         try:
             for head, body in self._reader.feed(data):
-                events.append(Received(number, decode_head(head), body))
+                messages += decode_frame(head, body)
         except RemoteProtocolError as error:
-            self._driver.broken(self, events, error)
+            self._driver.broken(self, messages, error)
             return
-        if events:
-            self._driver.arrived(self, events)
+        if messages:
+            self._driver.arrived(self, messages)
 
     def pause_writing(self) -> None:
         """The write buffer passed its high mark."""
@@ -117,19 +136,47 @@ class Connection(asyncio.Protocol):
         self._driver.lost(self, reason)
 
     # From the driver ---------------------------------------------------------------------------------------------
+    def say(self, head: Message, body: bytes) -> None:
+        """One more message of this turn."""
+        held = self._held + len(body)
+        if self._heads and (held > SHARED_BODY_BYTES_MAX or len(self._heads) >= SHARED_COUNT_MAX):
+            self._seal()
+            held = len(body)
+        self._heads.append(head)
+        self._bodies.append(body)
+        self._held = held
+
+    def _seal(self) -> None:
+        """Put what was said so far in a frame, or in several when it is much."""
+        heads, self._heads = self._heads, []
+        bodies, self._bodies = self._bodies, []
+        self._held = 0
+        for first, rest, size in in_frames(heads, bodies):
+            if not size:
+                head, body = max(zip(heads, bodies, strict=True), key=_bytes_of)
+                self._driver.oversized(self, head, body)
+                return
+            self._parts.append(first)
+            if rest:
+                self._parts.append(rest)
+            self._size += size
+
     def flush(self) -> None:
-        """Write what the turn left here, at once."""
-        parts, transport = self.parts, self._transport
+        """Write what the turn said here, at once."""
+        self.touched = False
+        if self._heads:
+            self._seal()
+        parts, transport = self._parts, self._transport
         if not parts or transport is None:
             return
-        self.parts = []
+        self._parts = []
         if len(parts) == 1:
             transport.write(parts[0])
-        elif self._joins or self.size <= JOIN_BYTES_MAX:
+        elif self._joins or self._size <= JOIN_BYTES_MAX:
             transport.write(b"".join(parts))
         else:
             transport.writelines(parts)
-        self.size = 0
+        self._size = 0
         if self.clogged and transport.get_write_buffer_size() > WRITE_BUFFER_BYTES_MAX:
             self._driver.overgrown(self)
 
@@ -145,7 +192,7 @@ class Connection(asyncio.Protocol):
 
     def say_goodbye(self, error: RemoteProtocolError) -> None:
         """Tell the peer what it did wrong; the close follows."""
-        self.parts.append(encode_frame(Goodbye(int(error.code), error.detail)))
+        self.say(Goodbye(int(error.code), error.detail), b"")
 
     def disown(self) -> None:
         """In a forked child: put nothing in place of our copy of the socket, so that whatever the event loop does to
@@ -182,3 +229,7 @@ class Connection(asyncio.Protocol):
         self.closed = True
         if self._transport is not None:
             self._transport.abort()
+
+
+def _bytes_of(message: tuple[Message, bytes]) -> int:
+    return len(encode_head(message[0])) + len(message[1])

@@ -34,9 +34,9 @@ from causeway.drivers.aio.dialer import Dialer
 from causeway.drivers.aio.storage import Storage
 from causeway.drivers.aio.timer import DeadlineTimer
 from causeway.errors import LocalProtocolError, RemoteProtocolError
-from causeway.limits import TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
+from causeway.limits import TURN_MESSAGES_MAX, TURNS_IN_A_ROW_MAX
 from causeway.types import MILLISECOND, Duration, Instant
-from causeway.wire.codec import encode_head, in_parts
+from causeway.wire.codec import encode_head
 
 log: Final = logging.getLogger("causeway.driver")
 
@@ -85,6 +85,8 @@ class MachineDriver:
         self._drained: asyncio.Future[None] | None = None
         self._touched: list[Connection] = []
         self._events: list[DriverEvent] = []
+        self._gathered = 0
+        """Messages among them."""
         self._running = False
         self._now: Instant = 0
         self._last_write: Instant = 0
@@ -151,33 +153,34 @@ class MachineDriver:
         self._connections[connection.number] = connection
         self.post(Opened(connection.number, "" if connection.number % 2 else connection.remote_host))
 
-    def arrived(self, connection: Connection, events: list[Received]) -> None:
+    def arrived(self, connection: Connection, messages: list[tuple[Message, bytes]]) -> None:
         """Frames came: handled at once if this is the first data of this loop iteration."""
         answers = self._answers
         if answers is not None:
-            for event in events:
-                if type(event.head) in answers:
-                    events = self._answer(connection, events, answers)
+            for head, _ in messages:
+                if type(head) in answers:
+                    messages = self._answer(connection, messages, answers)
                     break
+        event = Received(connection.number, messages)
         if self._scheduled or self._running or self._stopped:
-            self._events += events
-            if len(self._events) >= TURN_EVENTS_MAX and not self._running:
-                events_gathered, self._events = self._events, []
-                self._wake(events_gathered)
+            self._events.append(event)
+            self._gathered += len(messages)
+            if self._gathered >= TURN_MESSAGES_MAX and not self._running:
+                self._wake(self._take_events())
             return
         # The end of this iteration handles whatever else arrives in it. Asked for after the turn: tasks that it woke
         # come first then, and what they answer leaves in the same breath.
         self._scheduled = True
-        self._wake(events)
+        self._wake([event])
         self._loop.call_soon(self._breathe)
         if self.alertness is not None:
             self.alertness.heard()
 
-    def broken(self, connection: Connection, events: list[Received], error: RemoteProtocolError) -> None:
+    def broken(self, connection: Connection, messages: list[tuple[Message, bytes]], error: RemoteProtocolError) -> None:
         """The peer broke the protocol: it costs this connection and nothing else."""
         log.info("closed the connection of %s: %s", connection.remote, error)
-        if events:
-            self.arrived(connection, events)
+        if messages:
+            self.arrived(connection, messages)
         if connection.closed:
             return
         self._drop(connection)
@@ -232,8 +235,7 @@ class MachineDriver:
         except Exception as error:
             self._crash(error)
             return
-        events, self._events = self._events, []
-        self._wake(events)
+        self._wake(self._take_events())
 
     # The turn ----------------------------------------------------------------------------------------------------
     def _schedule(self) -> None:
@@ -244,21 +246,22 @@ class MachineDriver:
     def _breathe(self) -> None:
         """The end of a loop iteration: handle what was gathered."""
         self._scheduled = False
-        events = self._events
-        if events or self._wanted:
-            self._events = []
+        if self._events or self._wanted:
             self._wanted = False
-            self._wake(events)
+            self._wake(self._take_events())
 
     def _fire(self) -> None:
         """The timer. It may be early: deadlines move, and it is only ever set anew for an earlier one."""
-        events = self._events
         deadline = self._machine.next_deadline()
-        if events or (deadline is not None and deadline <= self.clock.now()):
-            self._events = []
-            self._wake(events)
+        if self._events or (deadline is not None and deadline <= self.clock.now()):
+            self._wake(self._take_events())
         else:
             self._timer.arm(deadline)
+
+    def _take_events(self) -> list[DriverEvent]:
+        """What was gathered, for the next turn."""
+        events, self._events, self._gathered = self._events, [], 0
+        return events
 
     def _wake(self, events: Sequence[DriverEvent]) -> None:
         if self._stopped:
@@ -270,8 +273,7 @@ class MachineDriver:
             for _ in range(TURNS_IN_A_ROW_MAX - 1):
                 if not self._events:
                     break
-                events, self._events = self._events, []
-                self._turn(events)
+                self._turn(self._take_events())
             if self._touched:
                 self._write()
             self._timer.arm(self._machine.next_deadline())
@@ -326,30 +328,17 @@ class MachineDriver:
                 events.append(Persisted(result.token))
 
     def _send(self, sends: Sequence[Send]) -> None:
-        """Queue frames; a head that goes to several connections in a row is encoded once."""
+        """What a turn says on a connection shares a frame."""
         connections, touched = self._connections, self._touched
-        head: Message | None = None
-        body, first, rest, size = b"", b"", b"", 0
         for send in sends:
             connection = connections.get(send.conn)
-            if connection is None:
-                continue
-            if send.head is not head or send.body is not body:
-                head, body = send.head, send.body
-                first, rest, size = in_parts(head, body)
-                if not size:
-                    self._oversized(connection, head, body)
-                    head = None
-                    continue
-            parts = connection.parts
-            if not parts:
-                touched.append(connection)
-            parts.append(first)
-            if rest:
-                parts.append(rest)
-            connection.size += size
+            if connection is not None:
+                if not connection.touched:
+                    connection.touched = True
+                    touched.append(connection)
+                connection.say(send.head, send.body)
 
-    def _oversized(self, connection: Connection, head: Message, body: bytes) -> None:
+    def oversized(self, connection: Connection, head: Message, body: bytes) -> None:
         """A bug of ours, or the echo of a peer's absurdity: it costs that connection only, if others need us."""
         sizes = f"head {len(encode_head(head))}, body {len(body)} bytes"
         reason = f"a frame over its bound was to be sent, {type(head).__name__}: {sizes}"
@@ -383,14 +372,16 @@ class MachineDriver:
         del self._connections[connection.number]
         self._draining[connection] = None
 
-    def _answer(self, connection: Connection, events: list[Received], answers: Mapping[type, Answer]) -> list[Received]:
-        rest: list[Received] = []
-        for event in events:
-            answer = answers.get(type(event.head))
+    def _answer(
+        self, connection: Connection, messages: list[tuple[Message, bytes]], answers: Mapping[type, Answer]
+    ) -> list[tuple[Message, bytes]]:
+        rest: list[tuple[Message, bytes]] = []
+        for head, body in messages:
+            answer = answers.get(type(head))
             if answer is None:
-                rest.append(event)
+                rest.append((head, body))
             else:
-                answer(connection, event.head)
+                answer(connection, head)
         return rest
 
     def _crash(self, error: Exception) -> None:

@@ -46,6 +46,9 @@ class Checker:
     def failed(self, letter: Letter, reason: str) -> None:
         """Its client gave up: the letter may or may not arrive."""
 
+    def refused(self, letter: Letter) -> None:
+        """Its client said that it was refused: it must not arrive. Told beside `failed`."""
+
     def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
         """An application got a letter from its client."""
 

@@ -17,6 +17,7 @@ from causeway.sim.checkers.loss import NoLoss
 from causeway.sim.checkers.once import ExactlyOnce
 from causeway.sim.checkers.order import Order
 from causeway.sim.checkers.owner import SingleOwner
+from causeway.sim.checkers.refusal import Refusal
 from causeway.sim.checkers.subscribing import Subscribing, Wish
 from causeway.sim.letters import Letter
 from causeway.types import Instant
@@ -34,6 +35,7 @@ class Panel(Checker):
         self.owner = SingleOwner(shards)
         self.handing = Handing(self.owner)
         self.atomicity = Atomicity()
+        self.refusal = Refusal()
         self.confirmation = Confirmation()
         self.conservation = Conservation()
         self.browsing = Browsing()
@@ -46,6 +48,7 @@ class Panel(Checker):
             self.owner,
             self.handing,
             self.atomicity,
+            self.refusal,
             self.confirmation,
             self.conservation,
             self.browsing,
@@ -65,6 +68,10 @@ class Panel(Checker):
     def failed(self, letter: Letter, reason: str) -> None:
         for checker in self._each("failed", letter):
             checker.failed(letter, reason)
+
+    def refused(self, letter: Letter) -> None:
+        for checker in self._each("refused", letter):
+            checker.refused(letter)
 
     def delivered(self, mailbox: str, reader: Reader, letter: Letter) -> None:
         for checker in self._each("delivered", letter):

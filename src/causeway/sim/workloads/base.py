@@ -14,6 +14,7 @@ from causeway.sim.application import Application
 from causeway.sim.checkers.panel import Panel
 from causeway.sim.faults import Options
 from causeway.sim.held import Held
+from causeway.sim.letters import Letter
 from causeway.sim.world import World
 from causeway.types import MILLISECOND, SECOND, Duration
 
@@ -65,9 +66,16 @@ class Workload:
         """Begin nothing new; be there to read what is left."""
         self.active = False
 
+    def buried(self, letter: Letter) -> None:
+        """A letter has become a dead letter; raises Wrong if it should not have."""
+
     def pending(self) -> str | None:
         """What is still to come, None when done."""
         return None
+
+    def read_in_order(self, application: Application) -> None:
+        """Read its own mailbox so that order is promised over its lives too: with kept state, or exclusively."""
+        application.read(application.name, self.scene.options.credit, exclusive=not application.keeps)
 
     # Shared by many --------------------------------------------------------------------------------------------
     def every(self, rate: float, act: Callable[[], None]) -> None:

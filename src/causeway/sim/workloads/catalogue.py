@@ -7,7 +7,9 @@ from causeway.sim.workloads.browsing import Looking
 from causeway.sim.workloads.causal import CausalTalk
 from causeway.sim.workloads.critical import CriticalTopics
 from causeway.sim.workloads.offline import Offline
+from causeway.sim.workloads.poison import Poison
 from causeway.sim.workloads.queue import Queue
+from causeway.sim.workloads.relay import Relay
 from causeway.sim.workloads.streams import Express, Recoverable, Transactional
 from causeway.sim.workloads.topics import Topics
 from causeway.sim.workloads.transfer import TokenMoves
@@ -19,6 +21,8 @@ CATALOGUE: dict[str, type[Workload]] = {
     "offline": Offline,
     "queue": Queue,
     "transfer": TokenMoves,
+    "relay": Relay,
+    "poison": Poison,
     "browsing": Looking,
     "topics": Topics,
     "critical": CriticalTopics,

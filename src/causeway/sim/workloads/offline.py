@@ -18,7 +18,7 @@ class Offline(Workload):
         self.scene.mailbox(self.writer.name)
         self.scene.mailbox(self.reader.name)
         self.reader.on_letter = self.think_and_settle
-        self.reader.on_start = lambda reader: reader.read(reader.name, options.credit)
+        self.reader.on_start = self.read_in_order
         self.reader.may_start = lambda: not self.away
         self.scene.launch(self.writer)
         self.scene.launch(self.reader)

@@ -31,7 +31,7 @@ class Correspondence(Workload):
             self.every(options.rate / options.burst, lambda application=application: self._burst(application))  # type: ignore[misc]
 
     def _read(self, application: Application) -> None:
-        application.read(application.name, self.scene.options.credit)
+        self.read_in_order(application)
 
     def _burst(self, application: Application) -> None:
         if not application.up:

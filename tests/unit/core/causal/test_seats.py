@@ -84,7 +84,10 @@ def test_a_mailbox_that_never_ends_has_not_ended_whoever_says_so(mailbox: str, *
     then(at())
     (seat,) = causal._seats.all.values()
     (entry,) = seat.entries.values()
+    (way,) = causal.statistics()["seats"][0]["untaken"]  # type: ignore[index]
+    assert (way["to"], way["count"], way["source"], way["first"]) == (mailbox, 1, LETTER.source, LETTER.first)
     stage.hears_broker(
         Rejected(SEAT, config_of(SEAT, ME).born, mailbox, 2, entry.number, entry.number, Code.NO_MAILBOX, "")
     )
     assert (mailbox not in entry.left) is believed
+    assert entry.refused == (Code.NO_MAILBOX if believed else 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from causeway.core.mail.consumers import Consumers, Terms
+from causeway.core.mail.consumers import Consumer, Consumers, Terms
 from causeway.errors import Code
 from causeway.limits import CREDIT_MAX
 
@@ -89,20 +89,40 @@ def test_who_wants_to_be_alone_must_wait_for_the_others_to_go() -> None:
     assert consumers.refusal(4, 1, ALONE._replace(exclusive=False)) is None
 
 
+def names(found: list[Consumer]) -> list[tuple[int, int]]:
+    return [(one.conn, one.id) for one in found]
+
+
 def test_a_client_replaces_itself_when_it_comes_over_another_connection() -> None:
     consumers = Consumers()
     consumers.attach(2, 1, 10, ALONE)
     assert consumers.refusal(4, 1, ALONE) is None
-    assert [(one.conn, one.id) for one in consumers.former(4, ALONE)] == [(2, 1)]
+    assert names(consumers.former(4, 1, ALONE)) == [(2, 1)]
     assert consumers.refusal(2, 1, ALONE) is None, "it only begins anew"
-    assert consumers.former(2, ALONE) == []
+    assert consumers.former(2, 1, ALONE) == []
 
 
-def test_consumers_that_share_do_not_replace_each_other() -> None:
+def test_a_consumer_that_shares_replaces_itself_and_no_other_one_of_its_client() -> None:
     consumers = Consumers()
     consumers.attach(2, 1, 10, ANYBODY)
-    assert consumers.former(4, ANYBODY) == []
+    consumers.attach(2, 2, 10, ANYBODY)
+    assert names(consumers.former(4, 1, ANYBODY)) == [(2, 1)]
     assert consumers.refusal(4, 1, ANYBODY) is None
+    for other in (("other", 8), ("another", 7)):
+        assert consumers.former(4, 1, ANYBODY._replace(client=other)) == [], "a life of its own"
+    consumers.remove(2, 1)
+    consumers.remove(2, 2)
+    assert consumers.former(4, 1, ANYBODY) == []
+
+
+@pytest.mark.parametrize("terms", [ANYBODY, ALONE])
+def test_what_comes_over_an_earlier_connection_than_the_consumer_itself_is_late(terms: Terms) -> None:
+    consumers = Consumers()
+    consumers.attach(4, 1, 10, terms)
+    assert consumers.is_late(2, 1, terms)
+    assert consumers.former(2, 1, terms) == [], "it is not to end for what was said before"
+    assert not consumers.is_late(4, 1, terms)
+    assert not consumers.is_late(6, 1, terms)
 
 
 def test_a_mailbox_has_a_bounded_number_of_selectors(monkeypatch: pytest.MonkeyPatch) -> None:

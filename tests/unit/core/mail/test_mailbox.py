@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from causeway.core.mail.answers import Returned
+from causeway.core.mail.consumers import ALONE_MAX, SUSPECT
 from causeway.types import SECOND, VOLATILE_FROM, Flag
 from causeway.wire.body import split
 from tests.unit.core.mail.postroom import (
@@ -99,7 +101,7 @@ def test_several_consumers_on_one_connection_are_told_apart() -> None:
     room.stored(1, 3)
     assert [head.consumer for head in room.pump()] == [1, 2]
     assert room.mailbox.consumers() == [(2, 1), (2, 2)]
-    room.append(room.mailbox.detach_conn(2))
+    room.append(room.mailbox.lose(2).writes)
     assert room.mailbox.consumers() == []
     assert room.mailbox.statistics().unsettled == 0
 
@@ -240,7 +242,7 @@ def test_only_the_holder_can_give_back() -> None:
     assert room.give_back((seq, seq + 1), conn=2, consumer=9).writes == []
     room.give_back((seq, seq + 1), conn=4)
     assert [(conn, head.first) for conn, head in room.pump_to()] == [(2, 2)]
-    room.append(room.mailbox.detach_conn(2))
+    room.append(room.mailbox.lose(2).writes)
     assert [(conn, head.first) for conn, head in room.pump_to()] == [(4, 1), (4, 2)]
 
 
@@ -262,7 +264,7 @@ def test_detaching_who_never_attached_changes_nothing() -> None:
     room = Postroom()
     room.stored(1)
     assert room.mailbox.detach(2, 1) == []
-    assert room.mailbox.detach_conn(2) == []
+    assert room.mailbox.lose(2).writes == []
 
 
 def test_message_given_back_too_often_is_condemned_and_reserved_until_it_is_buried() -> None:
@@ -379,3 +381,157 @@ def test_statistics_count_what_there_is() -> None:
     found = room.mailbox.statistics()
     assert (found.stored_count, found.stored_bytes, found.volatile_count, found.volatile_bytes) == (0, 0, 0, 0)
     assert found.oldest is None
+
+
+# Lost readers ---------------------------------------------------------------------------------------------------
+ANYBODY = ("", 0)
+"""Whose readers are in this postroom."""
+
+
+def lose(room: Postroom, conn: int = 2) -> Returned:
+    lost = room.mailbox.lose(conn)
+    room.append(lost.writes)
+    room.commit()
+    return lost
+
+
+def come_back(room: Postroom, conn: int = 2, *, again: bool = False) -> list[int]:
+    """The reader attaches; what it is handed."""
+    room.append(room.mailbox.forgive(ANYBODY, 1, again=again))
+    room.attach(conn)
+    return ids(room.pump())
+
+
+def suspects(room: Postroom, count: int = 4) -> list[int]:
+    """As many readers were lost with all messages of the mailbox as make them suspects; what the next one is handed."""
+    room.stored(1, count)
+    for _ in range(SUSPECT):
+        assert come_back(room) == list(range(1, count + 1))
+        assert not lose(room).dead
+    return come_back(room)
+
+
+def deliveries(room: Postroom) -> list[int]:
+    return [head.deliveries for head in room.pump()]
+
+
+def test_one_lost_reader_changes_nothing() -> None:
+    room = Postroom()
+    room.attach()
+    room.stored(1, 4)
+    room.pump()
+    lost = lose(room)
+    assert (lost.writes, lost.dead) == ([], [])
+    room.attach()
+    (head,) = room.pump()
+    assert (head.first, head.count, head.deliveries) == (1, 4, 0)
+
+
+def test_what_several_readers_were_lost_with_is_handed_out_one_by_one() -> None:
+    room = Postroom()
+    assert suspects(room) == [1]
+    for number in (1, 2, 3):
+        assert room.pump() == []
+        room.settle((number, number))
+        assert ids(room.pump()) == [number + 1]
+    room.settle((4, 4))
+    room.stored(5, 2)
+    room.stored(7)
+    assert ids(room.pump()) == [5, 6, 7], "the others are not under suspicion"
+
+
+def test_message_that_kills_whoever_has_it_alone_is_condemned_and_no_other_one() -> None:
+    room = Postroom(deliveries_max=3)
+    assert suspects(room) == [1]
+    room.settle((1, 1))
+    assert ids(room.pump()) == [2]
+    counts = []
+    for _ in range(2):
+        assert lose(room).dead == []
+        room.append(room.mailbox.forgive(ANYBODY, 1, again=False))
+        room.attach()
+        counts += deliveries(room)
+    assert counts == [1, 2]
+    (dead,) = lose(room).dead
+    assert (dead.first, dead.count) == (2, 1)
+    assert come_back(room) == [3]
+
+
+def test_count_of_killed_readers_survives_the_owner() -> None:
+    room = Postroom(deliveries_max=3)
+    assert suspects(room) == [1]
+    lose(room)
+    room.crash()
+    room.attach()
+    assert deliveries(room) == [1, 0]
+
+
+def test_reader_that_comes_back_alive_was_killed_by_nothing() -> None:
+    room = Postroom(deliveries_max=2)
+    assert suspects(room) == [1]
+    for _ in range(5):
+        assert lose(room).dead == []
+        assert come_back(room, again=True) == [1]
+    room.settle((1, 1))
+    assert deliveries(room) == [0]
+
+
+def test_reader_that_loses_its_connections_and_lives_makes_nothing_suspicious() -> None:
+    room = Postroom()
+    room.stored(1, 4)
+    for _ in range(5):
+        room.append(room.mailbox.forgive(ANYBODY, 1, again=True))
+        room.attach()
+        (head,) = room.pump()
+        assert head.count == 4
+        lose(room)
+
+
+def test_no_message_is_condemned_for_the_first_reader_it_may_have_killed() -> None:
+    room = Postroom(deliveries_max=1)
+    assert suspects(room) == [1]
+    assert lose(room).dead == []
+    assert come_back(room) == [1]
+    assert len(lose(room).dead) == 1
+
+
+def test_reader_that_does_not_settle_its_one_message_for_long_gets_others_beside_it() -> None:
+    room = Postroom()
+    assert suspects(room) == [1]
+    assert room.mailbox.timed
+    due = room.mailbox.next_delivery()
+    assert due == room.now + ALONE_MAX
+    room.now = due - 1
+    assert room.pump() == []
+    room.now = due
+    assert ids(room.pump()) == [2, 3, 4]
+    assert room.mailbox.next_delivery() is None
+    assert not room.mailbox.timed
+
+
+def test_several_readers_get_what_is_suspicious_one_by_one_too() -> None:
+    room = Postroom()
+    room.stored(1, 4)
+    for _ in range(SUSPECT):
+        come_back(room)
+        lose(room)
+    room.attach(4)
+    room.attach(6, selector="JMSPriority < 9")
+    room.attach(8)
+    handed = room.pump_to()
+    assert sorted(conn for conn, _ in handed) == [4, 6, 8]
+    assert [(head.first, head.count) for _, head in handed] == [(1, 1), (2, 1), (3, 1)]
+    assert room.pump() == []
+    room.settle((1, 1), conn=handed[0][0])
+    assert [(conn, head.first) for conn, head in room.pump_to()] == [(handed[0][0], 4)]
+
+
+def test_what_a_transaction_holds_is_not_counted() -> None:
+    room = Postroom(deliveries_max=2)
+    assert suspects(room, 2) == [1]
+    room.mailbox.participant._contents.lock(1, 1)
+    assert lose(room).writes == []
+    room.now += SECOND
+    room.mailbox.participant._contents.unlock(1, 1)
+    room.attach()
+    assert deliveries(room) == [0]

@@ -261,7 +261,7 @@ def test_messages_of_a_vanished_consumer_go_to_another() -> None:
     attach(stage.office)
     stage.deposit(deposit(1, 2))
     stage.commit()
-    attach(stage.office, 4)
+    attach(stage.office, 4, name="other")
     stage.flush()
     stage.office.on_client_gone(at(), CONN)
     assert delivered(stage.flush(), 4) == [1, 2]
@@ -272,7 +272,7 @@ def test_messages_of_a_consumer_that_vanished_while_nothing_may_be_written_wait_
     attach(stage.office)
     stage.deposit(deposit(1, 2))
     stage.commit()
-    attach(stage.office, 4)
+    attach(stage.office, 4, name="other")
     stage.groups.mine[KEY] = False
     stage.office.on_client_gone(at(), CONN)
     assert delivered(stage.flush(), 4) == []
@@ -305,7 +305,7 @@ def test_consumer_that_leaves_gives_everything_back() -> None:
     attach(stage.office)
     stage.deposit(deposit(1))
     stage.commit()
-    attach(stage.office, 4)
+    attach(stage.office, 4, name="other")
     stage.flush()
     stage.office.detach(at(), CONN, Detach(NAME, 1))
     assert delivered(stage.flush(), 4) == [1]

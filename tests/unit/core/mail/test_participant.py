@@ -13,6 +13,7 @@ from tests.unit.core.mail.postroom import (
     CONFIRM,
     EXPRESS,
     RELIABLE,
+    TRANSACTIONAL,
     Postroom,
     body_of,
     deposit,
@@ -334,3 +335,72 @@ def test_dead_letter_in_a_transaction_is_called_one() -> None:
     room.commit()
     assert room.mailbox.participant.obstacle(part, 0) == dead, "still, when the dead-letter mailbox has it"
     assert room.mailbox.participant.obstacle(transaction(number=2, settles=[(seq + 1, seq + 1)]), 0) is None
+
+
+def locked_with_a_reader_that_ended() -> tuple[Postroom, int]:
+    room = Postroom()
+    room.attach()
+    seq = room.stored(1, 2, stream=TRANSACTIONAL)
+    room.stored(3, 2, stream=TRANSACTIONAL)
+    assert ids(room.pump()) == [1, 2, 3, 4]
+    prepared(room, settles=((seq, seq + 1),))
+    room.detach()
+    return room, seq
+
+
+def test_one_reader_alone_waits_for_what_a_transaction_of_another_one_has_locked() -> None:
+    room, _ = locked_with_a_reader_that_ended()
+    room.attach(conn=4)
+    room.stored(5, stream=TRANSACTIONAL)
+    urgent = room.stored(6, stream=TRANSACTIONAL, priority=9)
+    assert numbers(room.pump()) == [urgent], "what has its place before goes before"
+    room.decide(TX, False)
+    assert ids(room.pump()) == [1, 2, 3, 4, 5]
+
+
+def test_nothing_waits_any_more_when_that_transaction_has_committed() -> None:
+    room, _ = locked_with_a_reader_that_ended()
+    room.attach(conn=4)
+    assert room.pump() == []
+    room.decide(TX, True)
+    assert ids(room.pump()) == [3, 4]
+
+
+def test_several_readers_do_not_wait_for_a_transaction() -> None:
+    room, _ = locked_with_a_reader_that_ended()
+    room.attach(conn=4)
+    room.attach(conn=6)
+    assert ids(room.pump()) == [3, 4]
+
+
+def test_reader_with_a_selector_waits_too() -> None:
+    room, _ = locked_with_a_reader_that_ended()
+    room.attach(conn=4, selector="JMSPriority < 9")
+    assert room.pump() == []
+    room.decide(TX, False)
+    assert ids(room.pump()) == [1, 2, 3, 4]
+
+
+def test_new_owner_lets_nothing_overtake_what_is_locked() -> None:
+    room, _ = locked_with_a_reader_that_ended()
+    room.crash()
+    room.attach(conn=4)
+    assert room.pump() == []
+    room.decide(TX, False)
+    assert ids(room.pump()) == [1, 2, 3, 4]
+
+
+def test_transaction_is_behind_those_before_it_of_the_same_client_that_send_here_and_are_in_doubt() -> None:
+    room = Postroom()
+    room.attach()
+    seq = room.stored(1)
+    prepared(room, settles=((seq, seq),), number=1)
+    prepared(room, send(1), number=2)
+    prepared(room, send(2), number=3)
+    part = room.mailbox.participant
+    assert part.is_behind(TxId("a", 1, 3, 1))
+    assert not part.is_behind(TxId("a", 1, 2, 1)), "the first one sends nothing"
+    assert not part.is_behind(TxId("a", 2, 3, 1)), "another life"
+    assert not part.is_behind(TxId("b", 1, 3, 1)), "another client"
+    room.decide(TxId("a", 1, 2, 1), True)
+    assert not part.is_behind(TxId("a", 1, 3, 1))

@@ -160,3 +160,31 @@ def test_settled_numbers_in_memory_are_stored_before_a_transaction_may_lock_them
     assert stage.groups.take() == [], "it passes through memory"
     prepare(stage, transaction(settles=[(1, 1)]))
     assert len(stage.groups.take()) >= 1, "a lock must outlive its owner"
+
+
+def test_decision_does_not_overtake_that_of_an_earlier_transaction_of_the_same_client() -> None:
+    stage = Stage()
+    attach(stage.office)
+    for number in (1, 2):
+        one = deposit(number)
+        prepare(stage, transaction(sends=[one], number=number), body_of(one))
+    stage.commit()
+    stage.courier.said()
+    assert decide(stage, 2) == []
+    assert heads(stage.commit(), 2) == []
+    for number in (1, 2):
+        decide(stage, number)
+        assert len(heads(stage.commit(), 2)) == 1
+        assert [one.number for one in stage.courier.said() if isinstance(one, TxDone)] == [number]
+
+
+def test_transaction_that_failed_does_not_wait_for_an_earlier_one() -> None:
+    stage = Stage()
+    for number in (1, 2):
+        one = deposit(number)
+        prepare(stage, transaction(sends=[one], number=number), body_of(one))
+    stage.commit()
+    stage.courier.said()
+    decide(stage, 2, committed=False)
+    stage.commit()
+    assert [one.number for one in stage.courier.said() if isinstance(one, TxDone)] == [2]

@@ -7,8 +7,9 @@ import pytest
 from causeway.config import BrokerConfig
 from causeway.core.mail.box import Box
 from causeway.core.mail.mailbox import Mailbox
-from causeway.core.mail.private import PRIVATE_FOR, is_over
-from causeway.core.messages import Attach, Detach
+from causeway.core.mail.private import DELETED_FOR, PRIVATE_FOR, is_over
+from causeway.core.messages import Attach, Detach, EndMailbox, MailboxEnded, Moved
+from causeway.errors import Code
 from causeway.names import private_name
 from causeway.types import SECOND, key_of
 from tests.unit.core.mail.neighbours import ME, at, config_of
@@ -129,3 +130,68 @@ def test_private_mailbox_is_not_retired_while_its_transactions_are_not_carried_o
     stage.deciding = False
     run(stage, 11 * PRIVATE_FOR)
     assert stage.groups.asked == RETIRED
+
+
+# Deleting -------------------------------------------------------------------------------------------------------
+DELETE = EndMailbox("orders", 7, delete=True)
+
+
+def delete(stage: Stage, now: int = 0) -> list[object]:
+    """What the office answers."""
+    turn = at(now)
+    stage.office.delete(turn, CONN, DELETE)
+    return [send.head for send in turn.effects.sends]
+
+
+def test_deleted_mailbox_ends_a_moment_later() -> None:
+    stage = Stage()
+    assert delete(stage) == [MailboxEnded("orders", 7)]
+    run(stage, DELETED_FOR - 1)
+    assert stage.groups.asked == []
+    run(stage, DELETED_FOR)
+    assert stage.groups.asked == [("retire", key_of("orders"))]
+
+
+def test_mailbox_that_is_read_or_has_messages_is_not_deleted() -> None:
+    stage = Stage()
+    stage.deposit(deposit(1))
+    stage.commit()
+    [full] = delete(stage)
+    assert isinstance(full, Moved)
+    assert (full.code, "purge it" in full.detail) == (Code.IN_USE, True)
+    read = Stage()
+    read.office.attach(at(), CONN, ("app", 1), Attach("orders", 1, 10))
+    [used] = delete(read)
+    assert isinstance(used, Moved)
+    assert (used.code, "1 consumers" in used.detail) == (Code.IN_USE, True)
+    assert (stage.office.next_deadline(), read.office.next_deadline()) == (None, None)
+
+
+@pytest.mark.parametrize("use", ["reader", "message", "message that was read"])
+def test_deleted_mailbox_lives_on_when_somebody_uses_it_meanwhile(use: str) -> None:
+    stage = Stage()
+    delete(stage)
+    if use == "reader":
+        stage.office.attach(at(1), CONN, ("app", 1), Attach("orders", 1, 10))
+    else:
+        stage.deposit(deposit(1))
+        stage.commit()
+    if use == "message that was read":
+        stage.office.settle_own(at(2), stage.office.boxes[stage.key], [(0, 1000)])
+        stage.commit()
+        assert stage.office.boxes[stage.key].mailbox.empty()
+    run(stage, 10 * DELETED_FOR)
+    assert stage.groups.asked == []
+    assert stage.office.next_deadline() is None
+
+
+def test_what_comes_a_second_time_does_not_keep_a_deleted_mailbox() -> None:
+    stage = Stage()
+    stage.deposit(deposit(1))
+    stage.commit()
+    stage.office.settle_own(at(1), stage.office.boxes[stage.key], [(0, 1000)])
+    stage.commit()
+    assert delete(stage, 2) == [MailboxEnded("orders", 7)]
+    stage.deposit(deposit(1))
+    run(stage, 10 * DELETED_FOR)
+    assert stage.groups.asked == [("retire", key_of("orders"))]

@@ -13,7 +13,7 @@ from causeway.core.messages import Message, Ping, Pong
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.types import Instant
-from causeway.wire.codec import decode_head, encode_frame
+from causeway.wire.codec import decode_frame, encode_frame
 from causeway.wire.frame import FrameReader
 
 Event = TypeVar("Event")
@@ -24,8 +24,9 @@ SECONDS_MAX = 10.0
 
 def echo(event: DriverEvent, effects: Effects) -> None:
     """Answer each Ping with a Pong of the same number and body."""
-    if isinstance(event, Received) and isinstance(event.head, Ping):
-        effects.sends.append(Send(event.conn, Pong(event.head.nonce), event.body))
+    for head, body in event.messages if isinstance(event, Received) else ():
+        if isinstance(head, Ping):
+            effects.sends.append(Send(event.conn, Pong(head.nonce), body))
 
 
 class StageMachine:
@@ -78,7 +79,7 @@ class Wire:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self._frames = FrameReader()
-        self._waiting: list[tuple[bytes, bytes]] = []
+        self._waiting: list[tuple[Message, bytes]] = []
 
     def send(self, head: Message, body: bytes = b"") -> None:
         self.writer.write(encode_frame(head, body))
@@ -90,9 +91,9 @@ class Wire:
                 data = await self.reader.read(1 << 16)
                 if not data:
                     raise EOFError
-                self._waiting += self._frames.feed(data)
-        head, body = self._waiting.pop(0)
-        return decode_head(head), body
+                for frame in self._frames.feed(data):
+                    self._waiting += decode_frame(*frame)
+        return self._waiting.pop(0)
 
     async def receive_rest(self) -> list[tuple[Message, bytes]]:
         """Every frame until the end of the stream."""

@@ -61,10 +61,10 @@ class Hall:
 
 
 def store_and_pong(event: DriverEvent, effects: Effects) -> None:
-    if isinstance(event, Received) and isinstance(event.head, Ping):
-        number = event.head.nonce
-        write = Put(GROUP, b"%d" % number, number, event.body)
-        effects.persists.append(Persist([write], [Send(event.conn, Pong(number))], token=number))
+    for head, body in event.messages if isinstance(event, Received) else ():
+        if isinstance(head, Ping):
+            write = Put(GROUP, b"%d" % head.nonce, head.nonce, body)
+            effects.persists.append(Persist([write], [Send(event.conn, Pong(head.nonce))], token=head.nonce))
 
 
 async def test_node_is_made_with_its_address_storage_id_and_a_new_incarnation() -> None:
@@ -329,7 +329,7 @@ async def test_story_is_told_by_the_driver_and_the_machine_hears_the_rest() -> N
         assert head == StoryReply(5)
         assert msgspec.msgpack.decode(body, type=list[TraceRecord]) == [record]
         assert (await wire.receive())[0] == Pong(2)
-        assert [event.head for event in hall.machine.events(Received)] == [Ping(1), Ping(2)]
+        assert [head for event in hall.machine.events(Received) for head, _ in event.messages] == [Ping(1), Ping(2)]
         await wire.close()
 
 

@@ -47,7 +47,7 @@ async def test_dialled_connection_is_opened_and_talks() -> None:
         async with Stage(dialling("127.0.0.1", lambda: far.port, talk)) as near:
             near.driver.post(Persisted(1))
             await wait_until(lambda: near.machine.events(Received))
-            assert near.machine.events(Received) == [Received(1, Pong(9), b"")]
+            assert near.machine.events(Received) == [Received(1, [(Pong(9), b"")])]
             assert outcome(near.machine) == [Opened(1)]
         await wait_until(lambda: far.machine.events(Closed))
 

@@ -10,14 +10,14 @@ import pytest
 from causeway.core.effects import Close, Effects, Load, Pause, Persist, Send
 from causeway.core.events import Closed, DriverEvent, Loaded, Opened, Persisted, Received
 from causeway.core.messages import Message, Ping, Pong
-from causeway.drivers.aio import machine as machine_module
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import InlineStorage
-from causeway.limits import TURN_EVENTS_MAX, TURNS_IN_A_ROW_MAX
+from causeway.limits import TURN_MESSAGES_MAX, TURNS_IN_A_ROW_MAX
 from causeway.store.base import Put
 from causeway.store.memory import MemoryStore
-from causeway.wire.codec import encode_frame
+from causeway.wire.codec import SHARED_BODY_BYTES_MAX, SHARED_COUNT_MAX, decode_frame, encode_frame
+from causeway.wire.frame import FrameReader
 from tests.unit.drivers.aio.stage import Stage, StageMachine, dial, wait_until
 
 GROUP = b"g" * 16
@@ -53,6 +53,11 @@ class TapeTransport(asyncio.Transport):
 
     def abort(self) -> None:
         pass
+
+
+def said(transport: TapeTransport) -> list[list[tuple[Message, bytes]]]:
+    """The messages of each frame that was written."""
+    return [decode_frame(*frame) for data in transport.written for frame in FrameReader().feed(data)]
 
 
 async def connect(driver: MachineDriver, number: int) -> tuple[Connection, TapeTransport]:
@@ -104,11 +109,11 @@ async def test_gathered_data_is_handled_before_it_becomes_much() -> None:
     connection, _ = await connect(driver, 2)
     connection.data_received(encode_frame(Ping(0)))
     before = len(machine.turns)
-    for _ in range(TURN_EVENTS_MAX - 1):
+    for _ in range(TURN_MESSAGES_MAX - 1):
         connection.data_received(encode_frame(Ping(1)))
     assert len(machine.turns) == before
     connection.data_received(encode_frame(Ping(1)))
-    assert len(machine.turns[before]) == TURN_EVENTS_MAX
+    assert len(machine.turns[before]) == TURN_MESSAGES_MAX
 
 
 async def test_what_effects_cause_is_handled_next_and_never_inside() -> None:
@@ -151,31 +156,29 @@ async def test_all_sends_of_a_turn_to_a_connection_are_one_write() -> None:
     driver = MachineDriver(machine, on_crash=pytest.fail)
     one, first = await connect(driver, 2)
     _, second = await connect(driver, 4)
-    one.data_received(encode_frame(Ping(0)) * 2)
-    assert first.written == [(encode_frame(Pong(1), b"a") + encode_frame(Pong(3))) * 2]
-    assert second.written == [encode_frame(Pong(2)) * 2]
+    one.data_received(encode_frame(Ping(0)))
+    one.data_received(encode_frame(Ping(0)))
+    await asyncio.sleep(0)
+    assert said(first) == [[(Pong(1), b"a"), (Pong(3), b"")]] * 2
+    assert said(second) == [[(Pong(2), b"")]] * 2
+    assert (len(first.written), len(second.written)) == (2, 2)
 
 
-async def test_head_that_goes_to_several_connections_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded: list[object] = []
-    original = machine_module.in_parts
-
-    def encode(head: Message, body: bytes) -> tuple[bytes, bytes, int]:
-        encoded.append(head)
-        return original(head, body)
-
-    monkeypatch.setattr(machine_module, "in_parts", encode)
-    pong, body = Pong(5), b"body"
+async def test_much_that_a_turn_says_is_cut_into_frames_of_a_bounded_size() -> None:
+    small, large = [Pong(number) for number in range(3 * SHARED_COUNT_MAX)], bytes(SHARED_BODY_BYTES_MAX)
 
     def rule(event: DriverEvent, effects: Effects) -> None:
         if isinstance(event, Received):
-            effects.sends += [Send(conn, pong, body) for conn in (2, 4, 6)]
+            effects.sends += [Send(2, pong) for pong in small]
+            effects.sends += [Send(2, Pong(-1), large), Send(2, Pong(-2), large), Send(2, Pong(-3))]
 
     driver = MachineDriver(StageMachine(rule), on_crash=pytest.fail)
-    ends = [await connect(driver, number) for number in (2, 4, 6)]
-    ends[0][0].data_received(encode_frame(Ping(0)))
-    assert [transport.written for _, transport in ends] == [[encode_frame(pong, body)]] * 3
-    assert encoded == [pong]
+    connection, transport = await connect(driver, 2)
+    connection.data_received(encode_frame(Ping(0)))
+    frames = said(transport)
+    assert [len(frame) for frame in frames] == [SHARED_COUNT_MAX] * 3 + [1, 2]
+    assert [head for frame in frames for head, _ in frame] == [*small, Pong(-1), Pong(-2), Pong(-3)]
+    assert [len(body) for frame in frames[3:] for _, body in frame] == [len(large), len(large), 0]
 
 
 async def test_close_sends_what_was_written_and_no_event_follows() -> None:
@@ -205,7 +208,7 @@ async def test_events_of_a_connection_that_the_machine_closes_do_not_reach_it_af
     driver.post(Opened(2))
     driver.post(Opened(4))
     before = len(machine.turns)
-    driver._wake([Received(4, Ping(0), b"")])
+    driver._wake([Received(4, [(Ping(0), b"")])])
     one.data_received(encode_frame(Ping(0)))
     one.connection_lost(None)
     other.connection_lost(None)
@@ -216,8 +219,9 @@ async def test_events_of_a_connection_that_the_machine_closes_do_not_reach_it_af
 
 async def test_paused_connection_is_not_read_until_resumed() -> None:
     def rule(event: DriverEvent, effects: Effects) -> None:
-        if isinstance(event, Received) and isinstance(event.head, Ping):
-            effects.pauses.append(Pause(2, event.head.nonce == 1))
+        for head, _ in event.messages if isinstance(event, Received) else ():
+            if isinstance(head, Ping):
+                effects.pauses.append(Pause(2, head.nonce == 1))
 
     async with Stage(rule) as stage:
         wire, other = await dial(stage.port), await dial(stage.port)
@@ -252,7 +256,7 @@ async def test_writes_to_memory_release_their_sends_and_are_reported_in_the_next
     connection, transport = await connect(driver, 2)
     before = len(machine.turns)
     connection.data_received(encode_frame(Ping(0)))
-    assert transport.written == [b"".join(encode_frame(Pong(number)) for number in (1, 2, 3))]
+    assert said(transport) == [[(Pong(1), b""), (Pong(2), b""), (Pong(3), b"")]]
     assert len(machine.turns) == before + 2
     persisted, loaded = machine.turns[-1]
     assert persisted == Persisted(5)
@@ -317,9 +321,10 @@ async def test_exception_in_the_machine_is_logged_reported_once_and_the_machine_
 
 async def test_frame_over_its_bound_costs_the_connection_it_was_for_and_no_other() -> None:
     def rule(event: DriverEvent, effects: Effects) -> None:
-        if isinstance(event, Received) and isinstance(event.head, Ping):
-            body = bytes(17 * 1024 * 1024) if event.head.nonce == 1 else b""
-            effects.sends.append(Send(event.conn, Pong(event.head.nonce), body))
+        for head, _ in event.messages if isinstance(event, Received) else ():
+            if isinstance(head, Ping):
+                body = bytes(17 * 1024 * 1024) if head.nonce == 1 else b""
+                effects.sends.append(Send(event.conn, Pong(head.nonce), body))
 
     async with Stage(rule) as stage:
         wire, other = await dial(stage.port), await dial(stage.port)

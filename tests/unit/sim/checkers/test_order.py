@@ -33,3 +33,22 @@ def test_order_is_not_asked_of_shared_mailboxes() -> None:
     checker.share("b")
     checker.delivered("b", READER, letter(3))
     checker.delivered("b", READER, letter(2))
+
+
+def test_order_is_asked_of_transactions_by_themselves() -> None:
+    checker = Order()
+    checker.delivered("b", READER, letter(2, stream=ServiceClass.COMMITTED))
+    checker.delivered("b", READER, letter(1))
+    with pytest.raises(Wrong, match="#1 reached"):
+        checker.delivered("b", READER, letter(1, stream=ServiceClass.COMMITTED))
+
+
+def test_letter_that_was_given_back_may_come_after_a_later_one_and_no_other() -> None:
+    checker = Order()
+    for number in (1, 2, 3):
+        checker.delivered("b", READER, letter(number))
+    checker.returned("b", READER, letter(2))
+    checker.delivered("b", READER, letter(2))
+    checker.delivered("b", READER, letter(4))
+    with pytest.raises(Wrong, match="#3 reached"):
+        checker.delivered("b", READER, letter(3))

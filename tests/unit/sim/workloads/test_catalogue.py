@@ -14,6 +14,8 @@ SAYS = {
     "offline": ("ended readers", "confirmed deliveries"),
     "queue": ("returned", "confirmed settlements"),
     "transfer": ("committed transactions", "transactions"),
+    "relay": ("committed transactions", "acknowledged", "confirmed settlements"),
+    "poison": ("acknowledged", "ended readers", "confirmed settlements"),
     "browsing": ("exact looks", "views"),
     "causal": ("begun topics", "acknowledged", "delivered", "confirmed settlements"),
     "topics": ("begun subscriptions", "acknowledged", "delivered", "confirmed settlements", "ended readers"),
