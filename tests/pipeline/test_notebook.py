@@ -13,6 +13,7 @@ NOTEBOOK = ROOT / "examples" / "decision.ipynb"
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_notebook_comes_to_a_decision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what runs notebooks, about itself
@@ -24,7 +25,7 @@ def test_notebook_comes_to_a_decision(tmp_path: Path, monkeypatch: pytest.Monkey
         NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     told = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     said = "".join(output.get("text", "") for output in told)
-    assert said.startswith(("+", "only")) or "guarantee" in said
+    assert "guarantee" in said
     assert any(word in said for word in ("adopt: ", "keep: ", "refuse: "))
     pages = [output["data"]["text/html"] for output in told if "text/html" in output.get("data", {})]
     assert len(pages) == 2
