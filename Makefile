@@ -13,12 +13,12 @@ RUN    := $(VENV)/.installed-run
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
-CODE   := src tests tools bench examples
+CODE   := src tests tools bench examples faults
 
 # Tests in one process share the cores test by test; those of real processes file by file, as the tests of a file share
 # their brokers. Those that hold a rate or an outage against the clock run alone, so that nothing disturbs it.
-PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/tidy
-ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py kill.py management.py roaming.py)
+PARALLEL_TESTS := tests/unit tests/property tests/simulation tests/conformance tests/faults tests/tidy
+ALONE_TESTS    := $(addprefix tests/integration/test_,causal_chat.py faults.py kill.py management.py roaming.py)
 PROCESS_TESTS  := $(filter-out $(ALONE_TESTS),$(sort $(wildcard tests/integration/test_*.py)))
 # What a release of Python can break; the rest runs on the oldest one alone.
 NEWEST_TESTS   := tests/unit tests/property tests/conformance
@@ -53,7 +53,7 @@ java:
 	@tools/java.sh >/dev/null
 
 # Running --------------------------------------------------------------------------------------------------------
-.PHONY: run test test-processes test-spark test-newest test-interpreter evaluate bench soak
+.PHONY: run test test-processes test-spark test-oldest-spark test-newest test-interpreter evaluate bench soak faults
 run: $(RUN)  ## The main job in small: a cluster, traffic of every class and on topics, a killed broker (ARGS=--keep leaves it running)
 	@$(BIN)/causeway demo $(ARGS)
 	@echo "To have the command \`causeway\` here: . $(BIN)/activate" >&2
@@ -74,6 +74,11 @@ test-processes: $(STAMP)
 test-spark: java $(STAMP)
 	$(PYTEST) $(SPARK_TESTS) $(ARGS) $(NONE_SELECTED)
 
+# The range of PySpark in pyproject.toml: the lock has its newest release.
+test-oldest-spark: java $(STAMP)  ## The connector and a job on the oldest release of PySpark that we support
+	@$(PIP) install --no-deps --upgrade --target build/oldest-spark 'pyspark==4.2.0'
+	PYTHONPATH=$(CURDIR)/build/oldest-spark $(PYTEST) $(wildcard tests/pipeline/test_connector*.py) tests/pipeline/test_rates.py $(ARGS)
+
 test-newest:  ## What depends on the interpreter, on the newest Python of this machine, in an environment of its own
 	@python=$$(PYTHON= tools/python.sh newest) && echo "Testing with $$python" && \
 	$(MAKE) --no-print-directory VENV=build/newest PYTHON="$$python" test-interpreter
@@ -88,6 +93,9 @@ bench: $(STAMP)  ## Throughput and round trips beside the machine's limit and th
 
 soak: $(STAMP)  ## The simulator with SEEDS seeds (500) that nobody has run before; fails on any, and prints how to see it again
 	@$(BIN)/python -m causeway.sim.soak --seeds $(SEEDS) --jobs $(JOBS) $(ARGS)
+
+faults: $(STAMP)  ## Brokers and clients on hosts of their own, hurt in phases; every guarantee checked (ARGS="PHASE ... --seed N")
+	@$(BIN)/python -m faults $(ARGS)
 
 # Checking -------------------------------------------------------------------------------------------------------
 .PHONY: check lint types layers tidy generated
@@ -122,7 +130,7 @@ COMPILE := build/lock/bin/uv pip compile pyproject.toml --universal --python-ver
 lock:  ## Resolve the dependencies anew into requirements.lock and, the same versions, run.lock
 	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) && "$$python" -m venv build/lock
 	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --extra bench --extra evaluate --extra pipeline --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) --extra bench --extra connect --extra evaluate --extra pipeline --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock --upgrade --output-file run.lock
 
 clean:  ## Remove what the other targets made

@@ -126,6 +126,9 @@ LOOKS_PER_CONNECTION_MAX: Final = 16
 LOOKS_PER_MAILBOX_MAX: Final = 256
 """Browses of one mailbox that wait for the disk; one more is put off. The mailbox reads for one of them at a time."""
 
+BROWSED_TOPICS_MAX: Final = 32
+"""Patterns of topics in one Browse: with it they must fit a frame's head."""
+
 LOOK_BYTES: Final = 1 * MIB
 """Rows read at once for a browse, or to find what has expired on disk; a larger row is read alone."""
 
@@ -266,6 +269,9 @@ SHARDS_MAX: Final = 1024
 SHARD_OPERATION_BYTES_MAX: Final = 1 * MIB
 """What the mailboxes of a shard write in a turn is one operation up to here, then the next one: it must fit a frame."""
 
+GROUPS_SETTLED_MAX: Final = 64
+"""Groups that one turn reconsiders when a broker comes or goes; the next turns go on: signs of life come between."""
+
 GROUP_PENDING_MAX: Final = 4096
 """Operations of one replica group on their way to its copies."""
 
@@ -311,6 +317,12 @@ LINK_QUEUE_BYTES_MAX: Final = 4 * MIB
 
 LINKS_KNOWN_MAX: Final = 16_384
 """Brokers whose address is remembered; above it one that is not connected is forgotten."""
+
+BYPASSES_PER_LINK_MAX: Final = 2
+"""Third brokers over which one broker is reached, or asked for, at once: the best, and one to fall back to."""
+
+BYPASSES_MAX: Final = 1024
+"""All such ways of one broker, those that others asked for included; above it a broken link stays broken."""
 
 OTHERS_MAX: Final = 8
 """Further brokers named to a client, so that it has somewhere to turn."""

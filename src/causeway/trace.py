@@ -83,6 +83,9 @@ class Step(enum.IntEnum):
     SEALED = 32
     """The end of a segment, with no number of its own: records `first` to `last` of this life have the digest `note`
     (`lake/seal.py`). `incarnation` is the writer's life before this one, `copies` how many a broker is to keep."""
+    RETIRED = 33
+    """In the place of records `first` to `last` of this life, which were deleted because they were old: `note` has how
+    many they were and their digests (`lake/seal.py`), `incarnation` and `copies` are what their seals said."""
 
     # What an item's owner knows of subscriptions: `dest` is the item, `mailbox` the subscription, `topic` the pattern.
     SUBSCRIBED = 40

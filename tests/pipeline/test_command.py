@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from causeway.cli.main import main
+from causeway.lake.table import Segment
 from causeway.pipeline import quality
 from tests.pipeline.lakes import NOON, telemetry, write_lake
 
@@ -41,8 +42,8 @@ def test_segments_are_looked_at_once(spark: SparkSession, tmp_path: Path, monkey
     )
     looked: list[Path] = []
 
-    def whole(segment: Path) -> bool:
-        looked.append(segment)
+    def whole(segment: Segment) -> bool:
+        looked.append(Path(segment.location.path))
         return True
 
     monkeypatch.setattr(quality, "is_whole", whole)

@@ -41,6 +41,9 @@ def test_positions_are_said_for_all_or_for_each() -> None:
         ({"url": URL, "topics": "a", "startingOffsets": '{"a": -1}'}, "startingOffsets['a']", "or an offset"),
         ({"url": URL, "topics": "a", "startingTimestamp": "today"}, "startingTimestamp", "milliseconds"),
         ({"url": URL, "topics": "a", "endingOffsets": "latest"}, "endingOffsets", "a stream ends with its trigger"),
+        ({"url": URL, "topics": "a", "subscribe": "b"}, "subscribe", "another name of topics"),
+        ({"kafka.bootstrap.servers": "host:99999", "topics": "a"}, "url", "1..65535"),
+        ({"url": URL, "topics": "a", "divide": "evenly"}, "divide", "topics or numbers"),
         ({"url": URL, "queues": "sub/a/b"}, "queues", "is a subscription"),
         ({"url": URL, "topics": "a", "historySeconds": "-1"}, "historySeconds", "more than 0"),
     ],
@@ -57,7 +60,7 @@ def test_wrong_options_of_a_source_are_named(options: dict[str, str], field: str
     [
         ({"url": URL, "topic": "a", "queue": "b"}, "queue", "one of them"),
         ({"url": URL, "topic": "a", "service": "express"}, "service", "transactional or recoverable"),
-        ({"url": URL, "topic": "a", "order": "any"}, "order", "content or plan"),
+        ({"url": URL, "topic": "a", "order": "any"}, "order", "source or content or plan"),
         ({"url": URL, "topic": "a", "priority": "10"}, "priority", "from 0 to 9"),
         ({"url": URL, "queue": "shop~00000000000000ff"}, "queue", "stays"),
         ({"url": URL, "topics": "a"}, "topics", "did you mean 'topic'?"),
@@ -79,7 +82,7 @@ def test_columns_are_those_there_are() -> None:
     check_read_schema(SCHEMA)
     check_read_schema(t.StructType([SCHEMA["body"], SCHEMA["topic"]]))
     with pytest.raises(ConfigError, match="is no column of a causeway source"):
-        check_read_schema(t.StructType().add("value", t.BinaryType()))
+        check_read_schema(t.StructType().add("worth", t.BinaryType()))
     with pytest.raises(ConfigError, match="cast it afterwards"):
         check_read_schema(t.StructType().add("body", t.StringType()))
 
@@ -87,7 +90,7 @@ def test_columns_are_those_there_are() -> None:
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        ("body string, value int", "select those you want to send"),
+        ("body string, worth int", "select those you want to send"),
         ("body int, topic string", "must be string or binary"),
         ("topic string", "has no column 'body'"),
         ("body binary", "say where to"),

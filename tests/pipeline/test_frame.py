@@ -123,10 +123,11 @@ def test_segment_that_its_writer_deletes_meanwhile_is_not_missed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (segment,) = write_lake(tmp_path, "telemetry", [telemetry("a", NOON, 3)])
-    seen = [segment.with_name("broker-b9-1-000001.parquet"), segment]
-    monkeypatch.setattr(quality, "segments", lambda lake, kind: iter(seen))
-    assert quality.check_segments(str(tmp_path), "telemetry") == 1
-    assert quality.segment_sizes(str(tmp_path), "telemetry") == [segment.stat().st_size]
+    seen = quality.segments(str(tmp_path), "telemetry")
+    gone = seen[0]._replace(location=seen[0].location.parent / "broker-b9-1-000001.parquet")
+    monkeypatch.setattr(quality, "segments", lambda lake, kind: [gone, *seen])
+    assert quality.check_segments(str(tmp_path), "telemetry") == [gone, *seen]
+    assert quality.segment_sizes(str(tmp_path), "telemetry") == [segment.stat().st_size] * 2
 
 
 def test_only_a_master_on_this_machine_is_bound_to_it() -> None:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from causeway.cli.main import main
 from causeway.errors import ConfigError, PipelineError
+from causeway.lake.locations import Location, locate
 from causeway.pipeline import increments, jobs
 from causeway.pipeline.frame import JobRequest, write_result
 from causeway.pipeline.increments import fold, sole_run
@@ -37,7 +38,7 @@ def write_run(spark: SparkSession, parts: Path, number: int) -> None:
     rows.write.parquet(str(parts / f"run={number}"))
 
 
-def sums(spark: SparkSession, folders: list[Path]) -> dict[str, int]:
+def sums(spark: SparkSession, folders: list[Location]) -> dict[str, int]:
     return {row["name"]: row["messages"] for row in added(spark.read.parquet(*map(str, folders))).collect()}
 
 
@@ -47,23 +48,23 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kill_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
-    """Whoever folds is killed at this step: 0 before what it wrote has its name, then within each later removal."""
+    """Whoever folds is killed at this step: 0 before what it wrote counts, then within each later removal."""
     numbers = iter(range(100))
-    rename, rmtree = Path.rename, shutil.rmtree
+    write, remove = Location.write, Location.remove_folder
 
-    def renamed(self: Path, target: Path) -> Path:
-        if self.name.startswith(".upto=") and next(numbers) == step:
-            raise Killed
-        return rename(self, target)
-
-    def removed(path: Path) -> None:
+    def marked(self: Location, data: bytes) -> None:
         if next(numbers) == step:
-            next(Path(path).glob("*.parquet")).unlink()
             raise Killed
-        rmtree(path)
+        write(self, data)
 
-    monkeypatch.setattr(Path, "rename", renamed)
-    monkeypatch.setattr(increments.shutil, "rmtree", removed)
+    def removed(self: Location) -> None:
+        if next(numbers) == step:
+            next(Path(self.path).glob("*.parquet")).unlink()
+            raise Killed
+        remove(self)
+
+    monkeypatch.setattr(Location, "write", marked)
+    monkeypatch.setattr(Location, "remove_folder", removed)
 
 
 def names(folder: Path) -> list[str]:
@@ -79,12 +80,12 @@ def test_fold_that_was_killed_loses_and_doubles_nothing(
     with monkeypatch.context() as patched:
         kill_at(patched, step)
         if step > 0:
-            fold(spark, tmp_path, added)  # removes nothing yet
+            fold(spark, locate(tmp_path), added)  # removes nothing yet
         with pytest.raises(Killed):
-            fold(spark, tmp_path, added)
+            fold(spark, locate(tmp_path), added)
     write_run(spark, tmp_path, RUNS)
     for _ in range(2):
-        assert sums(spark, fold(spark, tmp_path, added)) == {"a": 11_111, "b": 5}
+        assert sums(spark, fold(spark, locate(tmp_path), added)) == {"a": 11_111, "b": 5}
     assert names(tmp_path) == (["upto=4"] if step == 0 else ["run=4", "upto=3"])
 
 
@@ -94,57 +95,58 @@ def test_second_fold_takes_the_place_of_the_first_though_it_was_killed(
     for number in range(6):
         write_run(spark, tmp_path, number)
         if number == 2:
-            fold(spark, tmp_path, added)
-    fold(spark, tmp_path, added)
+            fold(spark, locate(tmp_path), added)
+    fold(spark, locate(tmp_path), added)
     assert names(tmp_path) == ["run=3", "run=4", "run=5", "upto=2", "upto=5"]
     with monkeypatch.context() as patched:
         kill_at(patched, 0)
         with pytest.raises(Killed):
-            fold(spark, tmp_path, added)
+            fold(spark, locate(tmp_path), added)
     assert {"upto=2", "upto=5"} <= set(names(tmp_path))
-    assert sums(spark, fold(spark, tmp_path, added)) == {"a": 111_111, "b": 6}
+    assert sums(spark, fold(spark, locate(tmp_path), added)) == {"a": 111_111, "b": 6}
     assert names(tmp_path) == ["upto=5"]
 
 
 def test_whoever_still_reads_finds_what_is_folded_meanwhile(spark: SparkSession, tmp_path: Path, few: None) -> None:
     for number in range(2):
         write_run(spark, tmp_path, number)
-    reading = added(spark.read.parquet(*map(str, fold(spark, tmp_path, added))))
+    reading = added(spark.read.parquet(*map(str, fold(spark, locate(tmp_path), added))))
     write_run(spark, tmp_path, 2)
-    assert [path.name for path in fold(spark, tmp_path, added)] == ["upto=2"]
+    assert [path.name for path in fold(spark, locate(tmp_path), added)] == ["upto=2"]
     assert {row["name"]: row["messages"] for row in reading.collect()} == {"a": 11, "b": 2}
 
 
-def test_fold_is_on_the_disk_before_it_has_its_name(
+def test_fold_is_on_the_disk_before_it_counts(
     spark: SparkSession, tmp_path: Path, few: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
         write_run(spark, tmp_path, number)
-    rename, fsync = Path.rename, os.fsync
+    write, fsync = Location.write, os.fsync
     steps: list[str] = []
 
-    def renamed(self: Path, target: Path) -> Path:
-        steps.append("renamed")
-        return rename(self, target)
+    def marked(self: Location, data: bytes) -> None:
+        steps.append("marked")
+        write(self, data)
 
     def synced(handle: int) -> None:
         steps.append(str(Path(f"/proc/self/fd/{handle}").readlink().relative_to(tmp_path.resolve())))
         fsync(handle)
 
-    monkeypatch.setattr(Path, "rename", renamed)
+    monkeypatch.setattr(Location, "write", marked)
     monkeypatch.setattr(os, "fsync", synced)
-    (named,) = fold(spark, tmp_path, added)
-    written = {f".upto=2/{name}" for name in names(named)}
+    (named,) = fold(spark, locate(tmp_path), added)
+    before = steps[: steps.index("marked")]
+    written = {f"upto=2/{name}" for name in names(Path(named.path)) if name != "_whole"}
     assert any(name.endswith(".parquet") for name in written)
-    assert set(steps[:-3]) == written
-    assert steps[-3:] == [".upto=2", "renamed", "."]
+    assert set(before[:-1]) == written
+    assert before[-1] == "upto=2"
 
 
-def test_what_was_written_and_never_named_is_removed(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_was_written_and_never_marked_is_removed(spark: SparkSession, tmp_path: Path) -> None:
     write_run(spark, tmp_path, 0)
-    (tmp_path / ".upto=0").mkdir()
-    assert fold(spark, tmp_path, added) == [tmp_path / "run=0"]
-    assert not (tmp_path / ".upto=0").exists()
+    (tmp_path / "upto=0").mkdir()
+    assert fold(spark, locate(tmp_path), added) == [locate(tmp_path) / "run=0"]
+    assert not (tmp_path / "upto=0").exists()
 
 
 def parts_of(kind: str) -> Iterator[list[dict[str, Any]]]:
@@ -230,10 +232,10 @@ def test_next_run_has_a_number_of_its_own(tmp_path: Path, begun: int, done: int,
     for name in kept:
         (tmp_path / "parts" / name).mkdir(parents=True)
     if fits:
-        increments._check_numbers(tmp_path, tmp_path / "parts")
+        increments._check_numbers(locate(tmp_path), locate(tmp_path / "parts"))
         return
     with pytest.raises(ConfigError, match="more runs than Spark wrote down"):
-        increments._check_numbers(tmp_path, tmp_path / "parts")
+        increments._check_numbers(locate(tmp_path), locate(tmp_path / "parts"))
 
 
 def test_second_command_with_the_checkpoint_is_refused_until_the_first_has_ended(

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import causeway
 from causeway.core.placing import PlannedItems
+from causeway.lake.segments import read_table
+from causeway.lake.table import listing
 from causeway.local.cluster import ProcessCluster
 from causeway.pipeline.frame import JobRequest, run_job
 from causeway.topics import item_of
@@ -77,9 +78,8 @@ async def replay(bus: causeway.Bus, lake: Path, topics: list[str], rising: list[
 def taken(lake: Path, first: int, last: int) -> dict[tuple[str, int], int]:
     """Messages that owners of items took, by broker and second."""
     found: dict[tuple[str, int], int] = {}
-    for segment in lake.glob("day=*/domain=*/kind=telemetry/[!.]*.parquet"):
-        table = pq.ParquetFile(segment).read(columns=["writer", "second", "item", "messages_in"])
-        for row in table.to_pylist():
+    for segment in listing(str(lake), "telemetry").live:
+        for row in read_table(segment.location, ["writer", "second", "item", "messages_in"]).to_pylist():
             if row["item"] and first <= row["second"] <= last:
                 key = (row["writer"], row["second"])
                 found[key] = found.get(key, 0) + row["messages_in"]

@@ -11,17 +11,24 @@ from pyspark.sql import SparkSession
 
 from causeway.core.topics.publishing import UNWANTED
 from causeway.errors import ConfigError, LakeError
+from causeway.pipeline import rates
 from causeway.pipeline.generate.telemetry import TelemetryPlan, generate_telemetry
 from causeway.pipeline.measured_model import read_model
 from causeway.topics.critical import critical_items
 from causeway.trace import Step
-from tests.pipeline.lakes import DAY, NOON, event, run, telemetry, write_lake
+from tests.pipeline.lakes import DAY, NOON, event, rounded, run, table, telemetry, write_lake
 from tests.pipeline.scans import watched
 
 TOPICS = 9
 SECONDS = 240
 JOBS_MAX = 18
 """Of Spark, for one run of the job."""
+
+
+@pytest.fixture(autouse=True)
+def on_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These lakes are small, and Spark looks at them all the same."""
+    monkeypatch.setattr(rates, "SMALL_ROWS", 0)
 
 
 def dense_lake(seed: int) -> tuple[np.ndarray, list[dict[str, Any]]]:
@@ -210,3 +217,45 @@ def test_generated_telemetry_has_crowds(spark: SparkSession, tmp_path: Path) -> 
     same = [(left, right) for left in range(8) for right in range(left) if left % 2 == right % 2]
     other = [(left, right) for left in range(8) for right in range(left) if left % 2 != right % 2]
     assert np.mean([correlation[pair] for pair in same]) > 0.2 + np.mean([correlation[pair] for pair in other])
+
+
+def test_one_process_says_of_a_small_lake_what_spark_says(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, rows = dense_lake(5)
+    lake = tmp_path / "lake"
+    write_lake(lake, "telemetry", rows)
+    write_lake(lake, "telemetry", [telemetry("t0", NOON + 3, 4, item="i0")], domain="d2")
+    unwanted = event(Step.SETTLED, "a", "i1", 1, 3, topic="t9", note=UNWANTED, writer="b7", at=NOON * 10**9)
+    write_lake(lake, "events", [unwanted, event(Step.SENT, "a", "i1", 4, writer="b8", at=NOON * 10**9)])
+    many = run(spark, "rates", lake, tmp_path / "many", period=60, peak=0.5)
+    monkeypatch.setattr(rates, "SMALL_ROWS", 10_000)
+    with watched(spark) as work:
+        few = run(spark, "rates", lake, tmp_path / "few", period=60, peak=0.5)
+    assert work.jobs == 0
+    assert few.tables == many.tables
+    assert rounded(without_time(few.summary)) == rounded(without_time(many.summary))
+    for name in many.tables:
+        if name != "model.json":
+            assert sorted_rows(tmp_path / "few" / name) == sorted_rows(tmp_path / "many" / name)
+    assert rounded(described(tmp_path / "few")[1].tolist()) == rounded(described(tmp_path / "many")[1].tolist())
+
+
+def test_small_lake_with_rows_that_no_writer_writes_is_refused_as_spark_does(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rates, "SMALL_ROWS", 10_000)
+    write_lake(tmp_path / "a", "telemetry", [telemetry("t", NOON, -1, item="i")])
+    with pytest.raises(LakeError, match=r'messages_in is negative; row of \{"writer":"b1","life":1'):
+        run(spark, "rates", tmp_path / "a", tmp_path / "out")
+    write_lake(tmp_path / "b", "telemetry", [telemetry("t", NOON, 1)])
+    with pytest.raises(LakeError, match="no telemetry of topics"):
+        run(spark, "rates", tmp_path / "b", tmp_path / "out")
+
+
+def without_time(summary: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in summary.items() if name != "seconds_taken"}
+
+
+def sorted_rows(path: Path) -> list[Any]:
+    return sorted((rounded(one) for one in table(path)), key=str)

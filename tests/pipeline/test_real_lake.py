@@ -94,7 +94,7 @@ def wait_for(lake: Path) -> None:
 
 def written_by_brokers(lake: Path, kind: str) -> set[str]:
     """Which of them have written segments of a kind; applications belong to no domain."""
-    return {path.name.rsplit("-", 2)[0] for path in segments(str(lake), kind) if path.parts[-3] == "domain=town"}
+    return {one.name.writer for one in segments(str(lake), kind) if one.name and one.domain == "town"}
 
 
 def test_every_job_says_something_true(recorded: Recorded) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from causeway.sim.application import Application
 from causeway.sim.cluster import Broker
 from causeway.sim.faults import options_calm
@@ -82,6 +84,47 @@ class Stage(SimRun):
                 self.world.network.cut(a, b)
                 if not one_way:
                     self.world.network.cut(b, a)
+
+    def cut_link(self, a: Broker, b: Broker) -> None:
+        """No frame passes between two brokers; everybody else reaches both."""
+        self.world.network.cut(a.process, b.process)
+        self.world.network.cut(b.process, a.process)
+
+    def home_of(self, application: Application) -> Broker:
+        """The broker that an application is connected to."""
+        ends = [end for end in self.world.network.connections() if end.process is application.process]
+        found = [
+            broker
+            for broker in self.cluster.living()
+            for end in ends
+            if end.peer and end.peer.process is broker.process
+        ]
+        assert len(found) == 1, found
+        return found[0]
+
+    def configuration_of(self, mailbox: str) -> tuple[int, str]:
+        """The epoch and the owner of a mailbox."""
+        owner = self.owner_of(mailbox)
+        assert owner.machine is not None
+        groups = owner.machine.statistics()["groups"]
+        return next(group["epoch"] for group in groups if group["name"] == mailbox), owner.name  # type: ignore[attr-defined]
+
+    def has_all_copies(self) -> bool:
+        """Whether everybody has joined and every group is served with three complete copies: what a person counts."""
+        latest: dict[str, Any] = {}
+        for broker in self.cluster.members():
+            if broker.machine is None or not broker.machine.statistics()["active"]:
+                return False
+            for group in broker.machine.statistics()["groups"]:  # type: ignore[attr-defined]
+                known = latest.get(group["name"])
+                if known is None or (group["epoch"], group["serving"]) > (known["epoch"], known["serving"]):
+                    latest[group["name"]] = group
+        return all(g["serving"] and not g["incomplete"] and len(g["members"]) >= 3 for g in latest.values())
+
+    def bypassed_at(self, broker: Broker) -> dict[str, str]:
+        """Brokers that one sends to over a third one, as its status says."""
+        assert broker.machine is not None
+        return dict(broker.machine.statistics()["bypassed"])  # type: ignore[call-overload]
 
     def mend(self) -> None:
         for a in self.world.processes:

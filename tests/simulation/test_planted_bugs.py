@@ -133,7 +133,7 @@ def test_disorder_is_caught_when_a_reader_competes_with_its_own_dead_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Consumers, "former", lambda *_: [])
-    faults = {"link_cuts": 30.0, "backoff": True}
+    faults = {"client_cuts": 30.0, "backoff": True}
     verdict = hunt("Order", likely=4, workloads=["transactional"], rate=60.0, **faults)
     assert verdict.ending == "wrong", verdict.failure_line()
 

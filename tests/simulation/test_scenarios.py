@@ -5,6 +5,11 @@ The swarm finds what nobody thought of; these say what everybody should be able 
 
 from __future__ import annotations
 
+import random
+
+import msgspec
+import pytest
+
 from causeway.sim.application import DeedEnd
 from causeway.sim.held import Held
 from causeway.types import MILLISECOND, SECOND, ServiceClass
@@ -67,6 +72,60 @@ def test_partition_one_way_owner_that_can_speak_but_not_hear_is_replaced() -> No
     assert set(letters) <= set(stage.acknowledged)
     stage.mend()
     stage.rest()
+
+
+@pytest.mark.parametrize("is_holder", [False, True], ids=["stranger", "copy"])
+def test_cut_link_between_two_brokers_delays_senders_and_readers_for_less_than_three_seconds(is_holder: bool) -> None:
+    stage = Stage()
+    sender = stage.join("sender")
+    home = stage.home_of(sender)
+    for box in (f"box-{number}" for number in range(20)):
+        stage.join(box, reads=True)
+        if stage.owner_of(box) is not home and (home.name in stage.holders_of(box)) is is_holder:
+            break
+    owner, since = stage.owner_of(box), stage.world.now
+    stage.cut_link(home, owner)
+    while stage.world.now < since + 15 * SECOND:
+        letters = stage.write(sender, box, 2)
+        stage._pass(3 * SECOND)
+        assert set(letters) <= set(stage.acknowledged), f"{(stage.world.now - since) / SECOND} s after the cut"
+        assert set(letters) <= set(stage.arrived)
+    assert stage.home_of(sender) is home
+    assert owner.name in stage.bypassed_at(home)
+    stage.mend()
+    stage._pass(5 * SECOND)
+    assert stage.bypassed_at(home) == {}
+    stage.rest()
+
+
+def test_brokers_whose_turns_take_long_are_not_taken_for_dead() -> None:
+    stage = Stage()
+    sender, _ = stage.join("sender"), stage.join("box", reads=True)
+    stage.write(sender, "box", 5)
+    stage._pass(SECOND)
+    config = stage.configuration_of("box")
+    stage.options = msgspec.structs.replace(stage.options, busy_spells=1)
+    assert stage._be_busy() is None
+    assert stage.configuration_of("box") == config
+    stage.rest()
+
+
+def test_without_disks_single_kills_stop_no_group_though_every_restart_loses_a_vote() -> None:
+    stage = Stage(brokers=9, durability="memory", witnesses=4)
+    writer = stage.join("writer")
+    for number in range(30):
+        stage.write(writer, stage.mailbox(f"box-{number}"), 1)
+    stage._pass(5 * SECOND)
+    rng, killed = random.Random(2), None
+    for round_ in range(15):
+        stop = stage.world.now + 60 * SECOND
+        while not stage.has_all_copies() and stage.world.now < stop:
+            stage._pass(SECOND // 2)
+        assert stage.has_all_copies(), f"after {round_} kills: {stage.convergence.unhealthy()}"
+        killed = rng.choice([broker for broker in stage.cluster.living() if broker is not killed])
+        stage.cluster.crash(killed, noticed=rng.random() < 0.8)
+        stage._pass(int(rng.random() * 3 * SECOND) + 1)
+        stage.cluster.start(killed)
 
 
 def test_power_loss_of_the_whole_cluster_loses_nothing_acknowledged() -> None:

@@ -25,10 +25,10 @@ def report(files: Iterable[Path], rule: Callable[[ast.Module], Iterator[rules.Co
 
 
 def below(*packages: str) -> list[Path]:
-    return [path for path in python_files("src") if path.relative_to(SOURCE).parts[0] in packages]
+    return [path for path in python_files("src") if any(path.is_relative_to(SOURCE / name) for name in packages)]
 
 
-ALL = python_files("src", "tests", "tools", "bench", "examples")
+ALL = python_files("src", "tests", "tools", "bench", "examples", "faults")
 SRC = python_files("src")
 PURE = [
     *below("core", "domains", "placement", "selectors", "topics", "wire"),

@@ -14,7 +14,7 @@ from tools import record_demo
 DOCUMENTS = [path for path in text_files() if path.suffix == ".md"]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
-PATH = re.compile(r"`((?:src|tests|tools|docs|bench|examples|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
+PATH = re.compile(r"`((?:src|tests|tools|docs|bench|examples|faults|core|sim|store|wire|drivers|client|cli)/[\w./-]*)`")
 TEST = re.compile(r"`(tests/[\w./-]*)::(\w+)`")
 MAPPED = ("", "docs", "src", "src/causeway", "src/causeway/core", "src/causeway/drivers", "src/causeway/sim", "tests")
 """Folders whose sub-folders the map in ARCHITECTURE.md names."""
@@ -51,7 +51,7 @@ def test_tests_in_documents_exist() -> None:
 
 def test_modules_in_docstrings_exist() -> None:
     missing = []
-    for path in python_files("src", "tests", "tools", "bench", "examples"):
+    for path in python_files("src", "tests", "tools", "bench", "examples", "faults"):
         found = rules.missing_files(parse(path), (ROOT, SOURCE, *path.parents[: len(path.relative_to(ROOT).parts)]))
         missing += [f"{shown(path)}:{line}: {what}" for line, what in found]
     expect_none(missing)

@@ -108,14 +108,14 @@ def _spread(jobs: int | None, master: str | None, *, quick: bool) -> Iterator[Sp
         return
     from causeway.pipeline.executors import Executors
     from causeway.pipeline.faults import spark_errors
-    from causeway.pipeline.session import check_spark, session_for
+    from causeway.pipeline.session import SessionFlags, check_spark, session_for
 
     try:
         check_spark()
     except ConfigError as missing:
         remedy = f"{missing.remedy}; or measure without Spark: --jobs 2"
         raise ConfigError(missing.field, missing.value, remedy) from missing
-    with spark_errors(), session_for("evaluate", master=master) as session:
+    with spark_errors(), session_for("evaluate", flags=SessionFlags(master)) as session:
         yield Executors(session)
 
 

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
+from causeway.lake.locations import Location, locate
 from causeway.pipeline.audit.continuous import Behind, Follower, Known, behind_of, metrics_of
 from causeway.pipeline.audit.words import VIOLATED
 from causeway.pipeline.connector import register
@@ -29,8 +30,8 @@ LOOK_SECONDS: Final = 1.0
 
 def follow(session: SparkSession, request: JobRequest, stop: threading.Event, *, as_json: bool) -> int:
     """Follow until somebody says stop: the exit code."""
-    out = Path(request.out)
-    out.mkdir(parents=True, exist_ok=True)
+    out = locate(request.out)
+    out.make_folder()
     register(session)
 
     def say(findings: list[dict[str, Any]]) -> None:
@@ -88,8 +89,12 @@ def _time(milliseconds: int) -> str:
     return dt.datetime.fromtimestamp(milliseconds / 1000, dt.UTC).isoformat(timespec="seconds")
 
 
-def _write(out: Path, known: Known, behind: Behind) -> None:
-    """Whole or not at all: whoever reads metrics may come at any time."""
-    part = out / f".{METRICS}.part"
-    part.write_text(metrics_of(known, behind))
-    part.replace(out / METRICS)
+def _write(out: Location, known: Known, behind: Behind) -> None:
+    """Whole or not at all: whoever reads metrics may come at any time, and takes all files that end like this one."""
+    said = metrics_of(known, behind).encode()
+    if not out.is_local:
+        (out / METRICS).write(said)
+        return
+    part = Path(out.path, f".{METRICS}.part")
+    part.write_bytes(said)
+    part.replace(Path(out.path, METRICS))

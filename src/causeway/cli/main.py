@@ -84,6 +84,11 @@ COMMANDS: Final[dict[str, tuple[str, ...]]] = {
         "causeway evaluate all --out ./reports",
         "causeway evaluate all --quick --strict --master 'local[2]'",
     ),
+    "lake": (
+        "causeway lake files ./lake --kind events",
+        "causeway lake compact s3a://traces/lake --json",
+        "causeway lake retain ./lake --days 30 --size 20g",
+    ),
     "pipeline": (
         "causeway pipeline rates --lake ./lake --out ./rates",
         "causeway pipeline latency --lake ./lake --stream --json",

@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -21,6 +20,7 @@ from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
 from causeway.drawing import check_drawing
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.pipeline.faults import spark_errors
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job
 from causeway.pipeline.history import keep_going
@@ -28,7 +28,7 @@ from causeway.pipeline.increments import sole_run
 from causeway.pipeline.jobs import conclude
 from causeway.pipeline.page import shown
 from causeway.pipeline.progress import JobCourse, spark_work
-from causeway.pipeline.session import MASTER_USUAL, session_for
+from causeway.pipeline.session import SessionFlags, session_for
 from causeway.progress import Progress
 
 if TYPE_CHECKING:
@@ -43,13 +43,30 @@ EVERY_SECONDS_MAX: Final = 7 * 24 * 3600
 def pipeline(
     job: Annotated[str, typer.Argument(help="; ".join(f"{name}: {one.what}" for name, one in JOBS.items()) + ".")],
     *,
-    lake: Annotated[str, typer.Option(help="Folder of the trace lake.")] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for the results. Default: pipeline/JOB.")] = None,
-    master: Annotated[str, typer.Option(help="Spark master: local[N], or the URL of a cluster.")] = MASTER_USUAL,
+    lake: Annotated[
+        str, typer.Option(metavar="PLACE", help="Folder of the trace lake: a path, or a URI such as s3a://BUCKET/LAKE.")
+    ] = "",
+    out: Annotated[str, typer.Option(metavar="PLACE", help="Folder for the results. Default: pipeline/JOB.")] = "",
+    master: Annotated[
+        str | None,
+        typer.Option(
+            help="Spark master: local[N], the URL of a cluster, or sc://HOST of Spark Connect. "
+            "Default: what Spark's own configuration says, or local[*].",
+            show_default=False,
+        ),
+    ] = None,
     driver_memory: Annotated[
         str | None,
         typer.Option(metavar="SIZE", help="Memory of the driver, for example 2g; with local[N], of all of Spark."),
     ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option("--conf", metavar="NAME=VALUE", help="A setting of Spark; may be repeated."),
+    ] = None,
+    packages: Annotated[str, typer.Option(help="Packages for Spark from Maven, with commas between them.")] = "",
+    py_files: Annotated[
+        str, typer.Option("--py-files", help="Files for executors to import from, with commas between them.")
+    ] = "",
     stream: Annotated[
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
@@ -57,9 +74,9 @@ def pipeline(
         bool, typer.Option("--follow", help="For the job audit: go on as the lake grows, and tell each finding once.")
     ] = False,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Folder where --stream and --follow record what they have read. Default: OUT/checkpoint."),
-    ] = None,
+        str,
+        typer.Option(metavar="PLACE", help="Where --stream and --follow say what was read. Default: OUT/checkpoint."),
+    ] = "",
     every: Annotated[
         str,
         typer.Option(metavar="TIME", help="For the job run: repeat it at this interval (90s, 10m, 1h) until stopped."),
@@ -78,23 +95,35 @@ def pipeline(
     under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
     was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
-    folder = str(out or Path("pipeline") / job)
-    grows = stream or follow
-    kept = str(checkpoint or Path(folder) / "checkpoint") if grows else ""
-    if checkpoint is not None and not grows:
-        raise ConfigError("checkpoint", str(checkpoint), "is for --stream and --follow; give one of them too")
-    request = JobRequest(lake, folder, grows, kept, seed, parse_options(settings or []), follow)
+    request = request_of(job, JobRequest(lake, out, stream, checkpoint, seed, parse_options(settings or []), follow))
     check_request(job, request)
     seconds = parse_every(job, every)
     check_drawing("pipeline")
     first = check_lake(job, request)
-    with sole_run(request), spark_errors(), session_for(job, master=master, driver_memory=driver_memory) as session:
+    flags = SessionFlags(master, driver_memory, parse_options(conf or [], "conf"), packages, py_files)
+    check_session(request, flags)
+    with sole_run(request), spark_errors(), session_for(job, flags=flags) as session:
         if follow:
             return following.follow(session, first, _told_to_stop(), as_json=as_json)
         if seconds is None:
             return EXIT_OK if _turn(session, job, first, as_json=as_json).holds else EXIT_FAILED
-        keep_going(lambda: _turn(session, job, request, as_json=as_json), folder, seconds, _told_to_stop())
+        keep_going(lambda: _turn(session, job, request, as_json=as_json), request.out, seconds, _told_to_stop())
     return EXIT_OK
+
+
+def request_of(job: str, said: JobRequest) -> JobRequest:
+    """The request with places where none was given."""
+    out, grows = said.out or f"pipeline/{job}", said.stream or said.follow
+    if said.checkpoint and not grows:
+        raise ConfigError("checkpoint", said.checkpoint, "is for --stream and --follow; give one of them too")
+    kept = (said.checkpoint or str(locate(out) / "checkpoint")) if grows else ""
+    return said._replace(out=out, stream=grows, checkpoint=kept)
+
+
+def check_session(request: JobRequest, flags: SessionFlags) -> None:
+    """What a server of Spark Connect cannot do is said before anything begins."""
+    if request.follow and flags.is_remote:
+        raise ConfigError("follow", "sc://", "needs its driver in this process; give another --master, or --stream")
 
 
 def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool) -> JobResult:
@@ -129,15 +158,15 @@ def parse_every(job: str, text: str) -> float | None:
     return seconds
 
 
-def parse_options(settings: list[str]) -> dict[str, str]:
+def parse_options(settings: list[str], flag: str = "set") -> dict[str, str]:
     """`NAME=VALUE` texts as a mapping."""
     options: dict[str, str] = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise ConfigError("set", text, "must be NAME=VALUE")
+            raise ConfigError(flag, text, "must be NAME=VALUE")
         if name in options:
-            raise ConfigError(f"set {name}", value, "is there twice; give it once")
+            raise ConfigError(f"{flag} {name}", value, "is there twice; give it once")
         options[name] = value
     return options
 

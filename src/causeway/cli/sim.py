@@ -33,7 +33,9 @@ def sim(
         bool, typer.Option(help="Print the digest of all events at the end; --json always has it.")
     ] = False,
     log: Annotated[Path | None, typer.Option(help="Write one line per event to this file.")] = None,
-    lake: Annotated[Path | None, typer.Option(help="Write a trace lake to this folder, which must be empty.")] = None,
+    lake: Annotated[
+        str, typer.Option(metavar="PLACE", help="Write a trace lake to this folder, which must be empty.")
+    ] = "",
 ) -> int:
     """Run brokers and applications in virtual time under faults; then heal, and check that the cluster converges.
 
@@ -48,7 +50,7 @@ def sim(
     options = options_swarm(seed, brokers=brokers, clients=clients, seconds=seconds)
     if not as_json:
         console().print("\n".join(options.lines()), soft_wrap=True, markup=False)
-    verdict = _run(options, log, lake)
+    verdict = _run(options, log, lake or None)
     if as_json:
         print_json(verdict)
     else:
@@ -56,7 +58,7 @@ def sim(
     return verdict.code
 
 
-def _run(options: Options, log: Path | None, lake: Path | None) -> SimVerdict:
+def _run(options: Options, log: Path | None, lake: str | None) -> SimVerdict:
     with contextlib.ExitStack() as stack:
         write = None
         if log is not None:

@@ -19,6 +19,7 @@ from causeway.local.everybody import ask_everybody
 from causeway.local.runfile import RunFile
 
 EXPOSED_SHOWN_MAX = 10
+BROKEN_SHOWN_MAX = 10
 
 
 def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> int:
@@ -28,12 +29,14 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
     lacks the majority of its agents, and nothing would stop with the next broker that fails, else 1. With --json it
     prints one object: "data" (its directory; null with --url), "url", "others" (directories of other clusters of yours
     that run), "brokers" (each "name", "address", "state", "id", "pid", "cluster", "connections", "connections_max",
-    "peers", "leaves", "owned", "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name",
+    "peers", "bypassed" (brokers that it reaches only, or sooner, over a third one, and which), "leaves", "owned",
+    "copies", "deposits", "outbox_bytes", "refusal", "error"), "mailboxes" (each "name",
     "owner", "epoch", "members", "incomplete", "serving", "blocked", "exposed", "stored", "volatile", "consumers",
     "unsettled", "starved"),
     "root" ("epoch", "owner", "members"), "agents" (each "domain", "landmark", "term", "seats", "spares", "failed",
     "flapping", "lost", "bottlenecks", "blocked"), "split" (empty, or which brokers are of which cluster if there are
-    several), "exposed" (what may stop with the next broker that fails), "healthy".
+    several), "broken_links" (pairs of brokers whose messages to
+    each other go over others), "exposed" (what may stop with the next broker that fails), "healthy".
     """
     where, run = (None, None) if url is not None else runfile.find(data)
     shown_url = url if run is None else run.url
@@ -50,6 +53,7 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
                 "root": view.root,
                 "agents": view.agents,
                 "split": view.split,
+                "broken_links": view.broken_links,
                 "exposed": view.exposed,
                 "healthy": view.healthy,
             }
@@ -71,6 +75,12 @@ def status(*, url: Url = None, data: Data = None, as_json: AsJson = False) -> in
             more = f" and {len(view.exposed) - EXPOSED_SHOWN_MAX} more" if len(view.exposed) > EXPOSED_SHOWN_MAX else ""
             named = f"[yellow]these would stop with the next broker that fails[/]: {escape(shown)}{more}"
             out.print(f"{named}; wait until they have other voters and all their copies", soft_wrap=True)
+        if view.broken_links:
+            shown = ", ".join(view.broken_links[:BROKEN_SHOWN_MAX])
+            hidden = len(view.broken_links) - BROKEN_SHOWN_MAX
+            more = f" and {hidden} more" if hidden > 0 else ""
+            named = f"[yellow]links that are broken or slow[/]: {escape(shown)}{more}"
+            out.print(f"{named}; messages go over other brokers until they are mended", soft_wrap=True)
         if view.split:
             remedy = (
                 "read what the mailboxes of one hold, then start its brokers with empty data and --seed of the other"

@@ -22,6 +22,7 @@ from causeway.client.url import PORT_DEFAULT
 from causeway.domains.graph import DomainGraph
 from causeway.domains.tables import read_seats
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.local import runfile
 from causeway.local.cluster import Exited, ProcessCluster
 from causeway.local.plan import plan
@@ -70,8 +71,8 @@ def up(
     ] = None,
     port: Port = None,
     lake: Annotated[
-        Path | None, typer.Option(help="Folder in which all brokers write a trace lake; as --set lake=DIR.")
-    ] = None,
+        str, typer.Option(metavar="PLACE", help="Where all brokers write a trace lake; as --set lake=PLACE.")
+    ] = "",
     settings: Settings = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once the cluster serves.")] = False,
     as_json: AsJson = False,
@@ -90,8 +91,8 @@ def up(
     where = (data or runfile.default_data_dir()).absolute()
     runfile.prepare_data_dir(where)
     changes = split_settings(settings or ())
-    if lake is not None:
-        changes["lake"] = str(lake.absolute())
+    if lake:
+        changes["lake"] = locate(lake).absolute()
     named = read_seats("seats", read_text("seats", str(seats))) if seats is not None else None
     seating = Seating(layout=layout, domains=domains, domain=domain, seats=named)
 

@@ -41,6 +41,8 @@ class BrokerLine(msgspec.Struct, kw_only=True):
     """Clients it takes at most."""
     peers: int = 0
     """Brokers it is connected to."""
+    bypassed: dict[str, str] = {}
+    """Brokers whose link to it is broken or slow, with the third broker that its messages to them go over."""
     leaves: int = 0
     """Its neighbours on the ring, at most 16."""
     owned: int = 0
@@ -112,6 +114,16 @@ class ClusterView(msgspec.Struct, kw_only=True):
         return f"these brokers are of {len(clusters)} clusters, which never merge: {named}"
 
     @property
+    def broken_links(self) -> list[str]:
+        """Pairs of brokers whose link is broken or slow, each once, with the brokers between."""
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        for line in self.brokers:
+            for other, relay in line.bypassed.items():
+                pair = (min(line.name, other), max(line.name, other))
+                found.setdefault(pair, {})[relay] = None
+        return [f"{a} - {b} (over {' and '.join(found[a, b])})" for a, b in sorted(found)]
+
+    @property
     def healthy(self) -> bool:
         """Every broker is active, all are of one cluster, the directory has a holder, every mailbox is served (one that
         lost all copies only a landmark can name), every landmark can decide, and any one broker may fail."""
@@ -134,6 +146,7 @@ def broker_line(report: Mapping[str, Any], *, address: str, pid: int | None = No
         connections=int(report.get("connections", 0)),
         connections_max=int(report.get("connections_max", 0)),
         peers=len(report.get("peers", [])),
+        bypassed={str(name): str(relay) for name, relay in report.get("bypassed", {}).items()},
         leaves=int(report.get("leaves", 0)),
         owned=len(owned_by(report)),
         copies=sum(1 for group in _groups(report) if group.get("owner") != name),

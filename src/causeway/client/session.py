@@ -35,7 +35,7 @@ from causeway.client.machine import SessionMachine
 from causeway.client.message import MessageId
 from causeway.client.reader import MailReader
 from causeway.client.settings import Address, SessionConfig
-from causeway.client.stretches import SettleInquiry, StretchInquiry
+from causeway.client.stretches import EVERYTHING, ReadFilter, SettleInquiry, StretchInquiry
 from causeway.client.subscriptions import check_forgettable
 from causeway.client.transactions import Commitment, Parcel
 from causeway.core.messages import Causal, Interest, ItemPlaced, Published
@@ -314,14 +314,22 @@ class Session(SessionMachine):
         return following
 
     def read(
-        self, mailbox: str, start: int, stop: int, *, row: int, limit: int = ID_MAX, timeout: Duration | None = None
+        self,
+        mailbox: str,
+        start: int,
+        stop: int,
+        *,
+        row: int,
+        limit: int = ID_MAX,
+        wanted: ReadFilter = EVERYTHING,
+        timeout: Duration | None = None,
     ) -> StretchInquiry:
         """The messages of a mailbox with numbers start .. stop-1, in stretches: the first page."""
         check_mailbox("mailbox", mailbox)
         for field, value in (("start", start), ("stop", stop)):
             if type(value) is not int or not 0 <= value <= ID_MAX:
                 raise ConfigError(field, value, "must be a number in a mailbox, 0 or more")
-        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit)
+        page = StretchInquiry(self._number(), mailbox, start - 1, stop, row=row, limit=limit, wanted=wanted.check())
         self._inquire(page, timeout)
         return page
 

@@ -7,19 +7,20 @@ meanwhile, and `before` tells that. Must not know: what becomes of it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from causeway.client.inquiries import BrowseInquiry, Inquiry
 from causeway.client.links import Uplink
+from causeway.client.lots import Lot
 from causeway.client.message import MessageId
 from causeway.core.machine import Turn
-from causeway.core.messages import Browse, BrowsedBatch, Message, Moved, Published, Settle, Settled
-from causeway.errors import Code
-from causeway.limits import BROWSED_MESSAGES_MAX
+from causeway.core.messages import Browse, Browsed, BrowsedBatch, Message, Moved, Published, Settle, Settled
+from causeway.errors import Code, ConfigError
+from causeway.limits import BROWSED_MESSAGES_MAX, BROWSED_TOPICS_MAX, ID_MAX
 from causeway.names import SEATS
-from causeway.topics import item_of
+from causeway.topics import check_pattern_path, item_of
 from causeway.types import Flag, Instant, ServiceClass, Span
 from causeway.wire import body as bodies
 from causeway.wire.headers import Headers, split_headers
@@ -108,38 +109,112 @@ class ReadStretch(msgspec.Struct, frozen=True):
         return [split_headers(one) for one in raw] if self.headed else [({}, one) for one in raw]
 
 
+class ReadFilter(msgspec.Struct, frozen=True):
+    """What is to be read of a range: the broker passes over everything else."""
+
+    topics: tuple[str, ...] = ()
+    """Only what was published on topics that one of these patterns matches; empty for all."""
+    since: Instant = 0
+    """Only what was taken at this instant, in nanoseconds since 1970, or later."""
+    until: Instant = 0
+    """Only what was taken before this instant; 0 for all."""
+    part: int = 0
+    parts: int = 0
+    """Only this one of so many parts, each of which has whole topics, and in a queue whole senders; 0 for all."""
+
+    def check(self) -> ReadFilter:
+        """Itself. Raises ConfigError, or TopicError for a wrong pattern."""
+        if len(self.topics) > BROWSED_TOPICS_MAX:
+            raise ConfigError("topics", len(self.topics), f"must be {BROWSED_TOPICS_MAX} patterns at most")
+        for pattern in self.topics:
+            check_pattern_path("topics", pattern)
+        for field, value in (("since", self.since), ("until", self.until)):
+            if type(value) is not int or not 0 <= value <= ID_MAX:
+                raise ConfigError(field, value, "must be nanoseconds since 1970")
+        if not 0 <= self.part < max(1, self.parts):
+            raise ConfigError("part", self.part, f"must be one of {self.parts} parts, the first of which is 0")
+        return self
+
+
+EVERYTHING: Final = ReadFilter()
+
+
+class ReadPage(msgspec.Struct, frozen=True):
+    """One answer of a broker: what is wanted of the stored messages that it looked at."""
+
+    stretches: list[ReadStretch]
+    passed: int
+    """How many it passed over, because they are not wanted."""
+    through: int
+    """How many messages were stored in the mailbox up to the last one it looked at, ever; -1 if there was none. What
+    lies between two pages, or is on neither list of one, has ended."""
+
+    @property
+    def count(self) -> int:
+        """How many messages it looked at."""
+        return self.passed + sum(stretch.count for stretch in self.stretches)
+
+
 class StretchInquiry(BrowseInquiry):
-    """One page of a mailbox, from `after` on and below `stop`: `result` is a list of stretches."""
+    """One page of a mailbox, from `after` on and below `stop`: `result` is a ReadPage."""
 
-    __slots__ = ("born", "end", "ever", "stop")
+    __slots__ = ("born", "end", "ever", "stop", "wanted")
 
-    def __init__(self, number: int, mailbox: str, after: int, stop: int, *, row: int, limit: int) -> None:
+    def __init__(
+        self, number: int, mailbox: str, after: int, stop: int, *, row: int, limit: int, wanted: ReadFilter
+    ) -> None:
         super().__init__(number, mailbox, after, limit, "")
         self.stop = stop
         self.row = row
+        self.wanted = wanted
         self.end, self.ever, self.born = 0, 0, 0
+        self.result = ReadPage([], 0, -1)
 
     def following(self, number: int) -> StretchInquiry:
         """The question for the next page."""
-        page = StretchInquiry(number, self.mailbox, self.after, self.stop, row=self.row, limit=self.limit)
+        page = StretchInquiry(
+            number, self.mailbox, self.after, self.stop, row=self.row, limit=self.limit, wanted=self.wanted
+        )
         page.link = self.link
         return page
 
     def ask(self, turn: Turn, link: Uplink) -> None:
         """Ask the owner, or who knows it."""
         limit = max(1, min(self.stop - self.after - 1, self.limit, BROWSED_MESSAGES_MAX))
-        turn.send(link.conn, Browse(self.mailbox, self.number, self.after, limit, self.row))
+        it = self.wanted
+        turn.send(
+            link.conn,
+            Browse(
+                self.mailbox,
+                self.number,
+                self.after,
+                limit,
+                self.row,
+                topics=it.topics,
+                since=it.since,
+                until=it.until,
+                stop=self.stop,
+                part=it.part,
+                parts=it.parts,
+            ),
+        )
 
     def on_answer(self, turn: Turn, head: Message, body: bytes) -> bool:
         """The page's stretches, and how far the mailbox reaches."""
         super().on_answer(turn, head, body)
+        assert isinstance(head, Browsed)
+        self.result = ReadPage(self.result, head.passed, head.ever_through)
         self.more = self.more and self.after < self.stop - 1
-        self.end, self.ever, self.born = head.end, head.ever, head.born  # type: ignore[union-attr]
+        self.end, self.ever, self.born = head.end, head.ever, head.born
         return True
 
     def take(self, head: BrowsedBatch, body: bytes) -> Any:
         """A stretch, none of what lies behind the end."""
         return ReadStretch.of(self.mailbox, head, body).head(self.stop - head.seq) if head.seq < self.stop else None
+
+    def lots(self) -> list[Lot]:
+        """What is read by number is nobody's delivery."""
+        return []
 
     @property
     def extent(self) -> MailboxExtent:

@@ -10,7 +10,7 @@ import msgspec
 from causeway.core.messages import Config, Message
 from causeway.core.placing import PlannedItems
 from causeway.store.base import Page, Row
-from causeway.types import Key, Peer
+from causeway.types import Duration, Key, Peer
 
 
 # From the driver -----------------------------------------------------------------------------------------------
@@ -61,6 +61,12 @@ class Loaded(msgspec.Struct, frozen=True):
     page: Page
 
 
+class Lagged(msgspec.Struct, frozen=True):
+    """Our process is busy: what arrives on connections may wait so long before it is handled."""
+
+    duration: Duration
+
+
 class LeaveRequested(msgspec.Struct, frozen=True):
     """The operator asks this broker to hand over and leave."""
 
@@ -81,7 +87,9 @@ class Planned(msgspec.Struct, frozen=True):
     plan: PlannedItems
 
 
-DriverEvent = Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | LeaveRequested | Measured | Planned
+DriverEvent = (
+    Opened | Received | Closed | Clogged | Drained | Persisted | Loaded | Lagged | LeaveRequested | Measured | Planned
+)
 
 
 # Between the parts of one broker -------------------------------------------------------------------------------
@@ -93,6 +101,12 @@ class PeerUp(msgspec.Struct, frozen=True):
 
 class PeerDown(msgspec.Struct, frozen=True):
     """A broker's connection broke, could not be made, or it fell silent."""
+
+    peer: Peer
+
+
+class WayChanged(msgspec.Struct, frozen=True):
+    """A broker that is up is sent to on another connection: what went over the one before may be lost."""
 
     peer: Peer
 
@@ -170,6 +184,7 @@ class PageLoaded(msgspec.Struct, frozen=True):
 InternalEvent = (
     PeerUp
     | PeerDown
+    | WayChanged
     | PeerMessage
     | ClientMessage
     | ClientGone

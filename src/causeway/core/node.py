@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import get_args
 
 import msgspec
@@ -28,6 +28,7 @@ from causeway.core.events import (
     Drained,
     DriverEvent,
     InternalEvent,
+    Lagged,
     LeaveRequested,
     Loaded,
     Measured,
@@ -43,6 +44,7 @@ from causeway.core.events import (
     Persisted,
     Planned,
     Received,
+    WayChanged,
 )
 from causeway.core.groups.groups import Groups
 from causeway.core.groups.listing import page_of
@@ -225,6 +227,8 @@ class Node:
             case Drained():
                 self._links.on_drained(event.conn)
                 self._desk.on_drained(event.conn)
+            case Lagged():
+                self._links.on_lagged(event.duration)
             case LeaveRequested():
                 self._leaving = not self._departing
             case Measured():
@@ -271,6 +275,8 @@ class Node:
                 self._groups.on_peer_down(turn, event.peer)
                 self._desk.on_ways_changed(turn)
                 self._agents.on_link(turn, event.peer, up=False)
+            case WayChanged():
+                self._desk.on_ways_changed(turn)
             case ClientGone():
                 self._desk.on_client_gone(turn, event.conn)
             case MembershipChanged():
@@ -331,6 +337,7 @@ class Node:
             self._leave(turn)  # not before we are in the ring: only then do we know who takes what we hold
             self._drain(turn)
         self._groups.flush(turn)
+        self._links.enclose(turn)
         if self._departing and self._groups.empty and not (self._agents.lingering or self._causal.lingering):
             self.left = True
 
@@ -407,6 +414,7 @@ class Node:
             "connections_max": self.config.connections_max,
             "peers": peers[:STATUS_ENTRIES_MAX],
             "peers_truncated": max(0, len(peers) - STATUS_ENTRIES_MAX),
+            "bypassed": dict(islice(sorted(self._links.bypassed().items()), STATUS_ENTRIES_MAX)),
             "leaves": len(self._overlay.leaf_set()),
             "root": self._groups.directory.described(),
             "agents": self._agents.statistics(self._now),

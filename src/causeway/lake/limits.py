@@ -14,6 +14,19 @@ SEGMENT_ROWS_MAX: Final = 100_000
 SEGMENT_BYTES_MIN: Final = 4096
 """What a segment counts for at least when the lake is bounded: so that many small ones are bounded too."""
 
+MERGED_AT_ONCE: Final = 12
+"""So many segments of one writer that follow each other become one: at one every 5 s, those of a minute. Twelve of
+these become one again."""
+
+MERGED_BYTES_MAX: Final = 4 << 20
+"""What a writer makes of several is no larger: it costs a tenth of a second. `causeway lake compact` goes further."""
+
+COMPACTED_BYTES_MAX: Final = 128 << 20
+"""What `causeway lake compact` makes of several is no larger: one task reads it."""
+
+REPLACED_SECONDS: Final = 3600
+"""How long the files stay whose place another has taken: a job that has seen them must have read them by then."""
+
 TRACKED_MAX: Final = 100_000
 """Batches whose steps are held against each other to know how long they took; of more, some durations are not known."""
 

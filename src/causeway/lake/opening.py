@@ -39,6 +39,6 @@ def open_recorder(
     from causeway.lake.segments import NO_DOMAIN, WriterName
 
     writer = WriterName(*who[:3], who[3] or NO_DOMAIN)
-    recorder = Recorder(Path(lake), writer, clock, bytes_max=bytes_max, every=every, copies=copies)
+    recorder = Recorder(lake, writer, clock, bytes_max=bytes_max, every=every, copies=copies)
     recorder.start()
     return recorder

@@ -38,7 +38,7 @@ class Recorder:
         records_max: int = BUFFER_RECORDS_MAX,
         copies: int = 0,
     ) -> None:
-        self.writer = LakeWriter(Path(lake), writer, bytes_max=bytes_max, every=every, copies=copies)
+        self.writer = LakeWriter(lake, writer, bytes_max=bytes_max, every=every, copies=copies)
         self._clock = clock
         self._records_max = records_max
         self._buffer: deque[TraceRecord | int] = deque()

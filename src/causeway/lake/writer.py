@@ -41,7 +41,7 @@ class LakeWriter:
 
     def __init__(
         self,
-        lake: Path,
+        lake: str | Path,
         writer: WriterName,
         *,
         bytes_max: int = LAKE_BYTES_MAX,
@@ -201,6 +201,7 @@ class LakeWriter:
                 self._tell_lost(now)
             self._add([self._own(now, Step.ENDED, 1, "")], now // DAY)
             self.roll()
+            self.folder.close()
 
     def _meter(self, kind: str, rows: Iterable[tuple[Any, ...]]) -> None:
         by_day: dict[int, list[tuple[Any, ...]]] = {}

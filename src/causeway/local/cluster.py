@@ -52,9 +52,13 @@ class Exited(msgspec.Struct, frozen=True):
 class ProcessCluster:
     """Brokers of one data directory."""
 
-    def __init__(self, data: Path, run: RunFile) -> None:
+    def __init__(
+        self, data: Path, run: RunFile, launch: Callable[[BrokerEntry, list[str]], list[str]] | None = None
+    ) -> None:
+        """`launch` makes of a broker's command line the one that is run: elsewhere than here, for example."""
         self.data = data
         self.run = run
+        self._launch = launch
         self.paused: set[str] = set()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -178,6 +182,8 @@ class ProcessCluster:
         log = self.log(entry.name)
         log.parent.mkdir(mode=0o700, exist_ok=True)
         line = command(self.data, self.run, entry)
+        if self._launch is not None:
+            line = self._launch(entry, line)
         with self._out(entry.name).open("wb") as out, log.open("ab") as err:
             # A session of its own: Ctrl-C in the terminal reaches us alone, who then stop the brokers in order.
             child = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)

@@ -9,7 +9,7 @@ Owns: this composition. Must not know: how a split is found (`causeway.domains`)
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+import io
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
@@ -20,7 +20,8 @@ from causeway.domains.tables import NEEDED, read_traffic, written_seats
 from causeway.errors import ConfigError, LakeError
 from causeway.figures import Curve, Figure
 from causeway.lake.days import DAY_SECONDS
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, read_lake, write_table
+from causeway.lake.locations import locate
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, read_lake, write_table, write_text
 from causeway.pipeline.grid import DAYS_MAX, DaySeen, make_grid
 from causeway.pipeline.quality import few_rows, with_checked_rows
 from causeway.trace import Step
@@ -45,8 +46,9 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     received = received_of(read_lake(spark, request.lake, "events", checked=request.checked))
     seconds = seconds_recorded(received)
     table = write_table(pairs_of(received), request.out, "pairs")
-    pairs = of_traffic(spark.read.parquet(f"{request.out}/{table}"), which)
-    traffic = write_traffic(pairs, seconds, Path(request.out, "traffic.csv"))
+    pairs = of_traffic(spark.read.parquet(str(locate(request.out) / table)), which)
+    traffic = traffic_text(pairs, seconds)
+    write_text(request.out, "traffic.csv", traffic)
     tick("looking for a split", 10, 100)
     read = read_traffic(traffic)
     found = propose(
@@ -55,7 +57,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
         size_max=size_max,
         told=lambda part: tick("looking for a split", 10 + round(90 * part), 100),
     )
-    Path(request.out, "seats.json").write_text(written_seats(found.seats))
+    write_text(request.out, "seats.json", written_seats(found.seats))
     return JobResult(
         job="domains",
         summary=_summary(found, read.rates, seconds),
@@ -101,8 +103,8 @@ def of_traffic(pairs: DataFrame, which: str) -> DataFrame:
     return pairs.withColumn("counted", column).where("counted > 0")
 
 
-def write_traffic(pairs: DataFrame, seconds: int, path: Path) -> str:
-    """The table that `causeway plan domains` reads, busiest first; its text. Nobody plans from too many."""
+def traffic_text(pairs: DataFrame, seconds: int) -> str:
+    """The table that `causeway plan domains` reads, busiest first. Nobody plans from too many."""
     busiest_first = pairs.orderBy(F.desc("counted"), "source", "reader")
     rows = few_rows(busiest_first, PAIRS_MAX, "pairs of applications", "split it by its domain folders")
     if not rows:
@@ -112,11 +114,11 @@ def write_traffic(pairs: DataFrame, seconds: int, path: Path) -> str:
         raise LakeError(
             "the lake", f"has {len(units)} applications, more than the {SEATS_MAX} seats of a map", "split it"
         )
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(NEEDED)
-        writer.writerows((row["source"], row["reader"], repr(row["counted"] / seconds)) for row in rows)
-    return path.read_text()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(NEEDED)
+    writer.writerows((row["source"], row["reader"], repr(row["counted"] / seconds)) for row in rows)
+    return text.getvalue()
 
 
 def _summary(found: Proposal, rates: tuple[tuple[str, str, float], ...], seconds: int) -> dict[str, Any]:

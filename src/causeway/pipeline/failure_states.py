@@ -61,14 +61,12 @@ def outcome(instance: Instance, owner: Ints, mirror: Ints, broken: tuple[int, ..
 def outcomes(spark: SparkSession, instance: Instance, owner: Ints, mirror: Ints) -> DataFrame:
     """One row per state."""
     states = states_of(instance.broker_count)
-    told = spark.sparkContext.broadcast((instance, owner, mirror))
 
     def compute(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
-        question = told.value
         for frame in frames:
-            found = [outcome(*question, tuple(int(one) for one in broken)) for broken in frame["broken"]]
+            found = [outcome(instance, owner, mirror, tuple(int(one) for one in broken)) for broken in frame["broken"]]
             yield pd.DataFrame(found, columns=OUTCOMES.fieldNames())
 
     rows = [(list(broken),) for broken in states]

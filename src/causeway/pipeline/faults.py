@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from causeway.errors import CausewayError, LakeError, PipelineError
-from causeway.pipeline.quality import BAD_ROW
+from causeway.pipeline.quality import BAD_ROW, bad_row
 
 _PATH: Final = re.compile(r"(?:file:)?(/[^\s'\"\]]+\.parquet)")
 _TEXT_MAX: Final = 300
@@ -70,7 +70,7 @@ def translate(error: BaseException) -> PipelineError | None:
     text = f"{type(error).__name__}: {error}"
     if BAD_ROW in text:
         said = text.split(BAD_ROW, 1)[1].split("\n", 1)[0].split("SQLSTATE", 1)[0].rstrip(" .")
-        return LakeError("the lake", f"holds what no writer writes ({said})", "mend or move that segment")
+        return bad_row(said)
     path = _PATH.search(text)
     if any(mark in text for mark in _READING):
         place = path.group(1) if path else "a segment"

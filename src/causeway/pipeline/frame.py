@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -24,8 +22,10 @@ import msgspec
 
 from causeway.errors import ConfigError
 from causeway.figures import Bars, Figure
+from causeway.lake.locations import locate
 from causeway.lake.schema import KINDS, Column
-from causeway.pipeline.quality import check_segments
+from causeway.lake.table import REPLACEMENT, listing
+from causeway.pipeline.quality import check_segments, segments
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -161,7 +161,6 @@ JOBS: Final[dict[str, Job]] = {
         reads="latency",
         streams=True,
     ),
-    "compact": Job("causeway.pipeline.compact", "a copy of the lake in few files, to keep for long"),
     "domains": Job(
         "causeway.pipeline.domains",
         "which applications talk to each other, and a split into domains",
@@ -219,7 +218,7 @@ def run_job(spark: SparkSession, name: str, request: JobRequest, tick: Tick) -> 
     from causeway.pipeline.faults import spark_errors
 
     job = check_request(name, request)
-    Path(request.out).mkdir(parents=True, exist_ok=True)
+    locate(request.out).make_folder()
     run: Run = importlib.import_module(job.module).run
     began = time.monotonic()
     with spark_errors():
@@ -232,15 +231,19 @@ def write_result(found: JobResult, out: str, pictures: list[str], page: str) -> 
     """Write `result.json`, whole or not at all; what it says."""
     tables = list(found.tables)
     result = {"job": found.job, "summary": found.summary, "tables": tables, "pictures": pictures, "page": page}
-    part = Path(out) / ".result.json.part"
-    part.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    part.replace(Path(out) / "result.json")
+    write_text(out, "result.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     return result
+
+
+def write_text(out: str, name: str, text: str) -> str:
+    """A file of the result, whole or not at all; its name."""
+    (locate(out) / name).write(text.encode())
+    return name
 
 
 def write_table(frame: DataFrame, out: str, name: str) -> str:
     """A table of the result, in place of one that was there; its name."""
-    frame.write.mode("overwrite").parquet(str(Path(out) / name))
+    frame.write.mode("overwrite").parquet(str(locate(out) / name))
     return name
 
 
@@ -248,10 +251,10 @@ def write_small_table(table: pa.Table, out: str, name: str) -> str:
     """The same for what the driver has already, without asking Spark."""
     import pyarrow.parquet as pq
 
-    folder = Path(out) / name
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    pq.write_table(table, folder / "part-0.parquet")
+    folder = locate(out) / name
+    folder.remove_folder()
+    folder.make_folder()
+    pq.write_table(table, f"{folder.path}/part-0.parquet", filesystem=folder.file_system)
     return name
 
 
@@ -299,34 +302,73 @@ def yes_option(request: JobRequest, name: str, *, usual: bool) -> bool:
 _DEFAULTS: Final[dict[str, Any]] = {"int32": 0, "int64": 0, "bool": False, "string": ""}
 
 
-def read_lake(
-    spark: SparkSession,
-    lake: str,
-    kind: str,
-    *,
-    stream: bool = False,
-    checked: Collection[str] = (),
-    files_max: int | None = None,
-) -> DataFrame:
+def read_lake(spark: SparkSession, lake: str, kind: str, *, checked: Collection[str] = ()) -> DataFrame:
     """Rows of one kind with the columns of the schema, then `day` and `domain`; never null.
 
-    Columns that an older version did not have are filled with 0, false, empty text or an empty list; columns that
-    this version does not know are left out. An empty lake, or a segment that is not whole, is a LakeError here, unless
-    the kind is among those `checked`; what is wrong inside a segment is one when it is read. A stream reads at most
-    `files_max` segments at a time.
+    These are the rows of the segments that count now, whatever takes their place while they are read. Columns that an
+    older version did not have are filled with 0, false, empty text or an empty list; columns that this version does not
+    know are left out. An empty lake, or a segment that is not whole, is a LakeError here, unless somebody has `checked`
+    the kind; what is wrong inside a segment is one when it is read.
     """
-    from causeway.pipeline.schemas import lake_schema
+    from pyspark.errors import AnalysisException
 
     if kind not in checked:
         check_segments(lake, kind)
-    columns = KINDS[kind]
-    reader = (spark.readStream if stream else spark.read).schema(lake_schema(columns))
+    for _ in range(_LOOKS_MAX - 1):
+        with suppress(AnalysisException):  # a writer has just made room
+            return _read(spark, lake, kind)
+    return _read(spark, lake, kind)
+
+
+_LOOKS_MAX: Final = 3
+
+
+def _read(spark: SparkSession, lake: str, kind: str) -> DataFrame:
+    files = (str(segment.location) for segment in segments(lake, kind))
+    return _with_all_columns(_reader(spark.read, lake, kind).parquet(*files), kind)
+
+
+def stream_lake(spark: SparkSession, lake: str, kind: str, base: Base, *, files_max: int | None = None) -> DataFrame:
+    """The same as a stream: each row once, though other segments take the place of the one in which it was read. At
+    most `files_max` segments are read at a time."""
+    from pyspark.sql import functions as F
+
+    pattern = str(locate(lake) / "day=*" / "domain=*" / f"kind={kind}")
+    reader = _reader(spark.readStream, lake, kind)
     if files_max is not None:
         reader = reader.option("maxFilesPerTrigger", files_max)
-    verified = reader.option("basePath", lake).option("parquet.page.verify-checksum.enabled", "true")
-    frame: DataFrame = verified.parquet(str(Path(lake) / "day=*" / "domain=*" / f"kind={kind}"))
-    filled = reduce(_with_default, columns, frame)
-    return filled.select(*(column.name for column in columns), "day", "domain")
+    rows: DataFrame = reader.parquet(pattern)
+    name = F.col("_metadata.file_name")
+    fresh = ~name.rlike(REPLACEMENT) & ~name.isin(base.passed_over)
+    return _with_all_columns(rows.where(fresh | name.isin(base.taken)), kind)
+
+
+class Base(msgspec.Struct, frozen=True):
+    """Where a stream begins: with segments that had taken the place of others by then."""
+
+    taken: list[str]
+    """These, by name."""
+    passed_over: list[str]
+    """The others, as far as they were there."""
+
+
+def base_of(lake: str, kind: str) -> Base:
+    """For a stream that begins now. From then on it reads each segment when it comes, and none that replaces others."""
+    now = listing(lake, kind)
+    taken = [one.location.name for one in now.live if one.name is not None and one.name.is_replacement]
+    return Base(taken, [one.location.name for one in now.replaced])
+
+
+def _reader(reader: Any, lake: str, kind: str) -> Any:
+    from causeway.pipeline.schemas import lake_schema
+
+    verified = reader.schema(lake_schema(KINDS[kind])).option("parquet.page.verify-checksum.enabled", "true")
+    return verified.option("basePath", str(locate(lake)))
+
+
+def _with_all_columns(rows: DataFrame, kind: str) -> DataFrame:
+    columns = KINDS[kind]
+    return reduce(_with_default, columns, rows).select(*(column.name for column in columns), "day", "domain")
 
 
 def _with_default(frame: DataFrame, column: Column) -> DataFrame:

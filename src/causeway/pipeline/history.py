@@ -9,10 +9,10 @@ import datetime as dt
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from causeway.errors import CausewayError
+from causeway.lake.locations import locate
 
 HISTORY_FILE: Final = "history.jsonl"
 HISTORY_MAX: Final = 10_000
@@ -22,11 +22,10 @@ FAILED: Final = "failed"
 
 def add_history(out: str, lines: list[dict[str, Any]]) -> None:
     """More lines, each a JSON object about one domain and turn. The file is replaced as a whole, or not at all."""
-    path, part = Path(out, HISTORY_FILE), Path(out, f".{HISTORY_FILE}.part")
-    had = path.read_text().splitlines() if path.exists() else []
+    path = locate(out) / HISTORY_FILE
+    had = path.read().decode().splitlines() if path.exists() else []
     kept = [*had, *(json.dumps(line, ensure_ascii=False) for line in lines)][-HISTORY_MAX:]
-    part.write_text("".join(f"{line}\n" for line in kept))
-    part.replace(path)
+    path.write("".join(f"{line}\n" for line in kept).encode())
 
 
 def keep_going(turn: Callable[[], object], out: str, seconds: float, stop: threading.Event) -> None:

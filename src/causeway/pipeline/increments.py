@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +24,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from causeway.errors import ConfigError, LakeError, PipelineError
-from causeway.pipeline.frame import JobRequest, read_lake
+from causeway.lake.locations import Location, locate
+from causeway.lake.table import Listing, Segment, listing
+from causeway.pipeline.frame import Base, JobRequest, base_of, read_lake, stream_lake
+from causeway.pipeline.quality import check_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,20 +39,29 @@ Keep = Callable[["DataFrame", int], None]
 PARTS_MAX: Final = 64
 """Runs whose parts lie beside each other; one more, and all of them are merged."""
 
+_WHOLE: Final = "_whole"
+"""A file in what was merged: it counts."""
+_SEEN: Final = "seen.json"
+"""How far the last run has read, by life of a writer."""
 _ANEW: Final = "give another --checkpoint and --out"
 
 
 @contextmanager
 def sole_run(request: JobRequest) -> Iterator[None]:
     """A stream's checkpoint is nobody else's meanwhile; a PipelineError if it is somebody's now. The system gives it
-    back when the process dies. The file stays: removing it would race with whoever is next."""
+    back when the process dies. The file stays: removing it would race with whoever is next. An object store knows no
+    locks."""
     if not request.stream:
         yield
         return
-    folder = Path(request.checkpoint)
+    folder = locate(request.checkpoint)
+    if not folder.is_local:
+        yield
+        return
+    lock = Path(folder.path) / "lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "lock").open("a+")
+        folder.make_folder()
+        file = lock.open("a+")
     except OSError as error:
         raise ConfigError("checkpoint", str(folder), f"cannot be written ({error}); {_ANEW}") from error
     with file:
@@ -85,77 +96,73 @@ def gather(spark: SparkSession, request: JobRequest, kind: str, reduce: Reduce, 
     return spark.read.parquet(*map(str, fold(spark, parts, merge)))
 
 
-def fold(spark: SparkSession, parts: Path, merge: Reduce) -> list[Path]:
+def fold(spark: SparkSession, parts: Location, merge: Reduce) -> list[Location]:
     """Folders of all parts that count, which are one if they were many. Nobody writes parts meanwhile.
 
-    What was merged up to a run is written under a hidden name first. Once it has its own, and the disk has both, those
-    that it was made of count no more. They stay until the next one folds, which clears them away: by then nobody reads
-    them. So whoever is killed in between leaves what the next one can read.
+    What was merged up to a run counts once it is whole on the disk and marked so; then those that it was made of count
+    no more. They stay until the next one folds, which clears them away: by then nobody reads them. So whoever is killed
+    in between leaves what the next one can read.
     """
     folds, runs = _numbered(parts, "upto"), _numbered(parts, "run")
-    last = max(folds, default=-1)
-    recent = {number: path for number, path in runs.items() if number > last}
-    counting = [*(path for number, path in folds.items() if number == last), *recent.values()]
-    for path in (*parts.glob(".upto=*"), *folds.values(), *runs.values()):
-        if path not in counting:
-            shutil.rmtree(path)
+    last = max((number for number, folder in folds.items() if (folder / _WHOLE).exists()), default=-1)
+    recent = {number: folder for number, folder in runs.items() if number > last}
+    counting = [*(folder for number, folder in folds.items() if number == last), *recent.values()]
+    for folder in (*folds.values(), *runs.values()):
+        if folder not in counting:
+            folder.remove_folder()
     if len(recent) <= PARTS_MAX:
         return counting
-    hidden, named = (parts / f"{dot}upto={max(recent)}" for dot in (".", ""))
-    merge(spark.read.parquet(*map(str, counting))).write.mode("overwrite").parquet(str(hidden))
-    _sync(*hidden.rglob("*"), hidden)
-    hidden.rename(named)
-    _sync(parts)
-    return [named]
+    merged = parts / f"upto={max(recent)}"
+    merge(spark.read.parquet(*map(str, counting))).write.mode("overwrite").parquet(str(merged))
+    merged.sync_folder()
+    (merged / _WHOLE).write(b"")
+    return [merged]
 
 
-def _sync(*paths: Path) -> None:
-    """Let files, and names in folders, survive a loss of power."""
-    for path in paths:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-def _numbered(parts: Path, name: str) -> dict[int, Path]:
-    found = {_number(path): path for path in parts.glob(f"{name}=*")}
+def _numbered(parts: Location, name: str) -> dict[int, Location]:
+    found = {_number(folder): folder for folder in parts.matching(f"{name}=*")}
     return dict(sorted(found.items()))
 
 
-def _number(path: Path) -> int:
-    return int(path.name.partition("=")[2])
+def _number(folder: Location) -> int:
+    return int(folder.name.partition("=")[2])
 
 
 def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep: Keep) -> None:
     """Hand over the rows that a stream has not seen yet; what `keep` makes of them lies in `parts_folder`. `about` says
     what that is: a checkpoint that was made for something else is refused."""
-    folder = Path(request.checkpoint, kind)
-    check_owner(folder, request, kind, about)
+    folder = locate(request.checkpoint) / kind
+    if kind not in request.checked:
+        check_segments(request.lake, kind)
+    base = check_owner(folder, request, kind, about)
     _check_numbers(folder, parts_folder(request, kind))
+    found = listing(request.lake, kind)
+    check_unread(folder, found, base)
     query = (
-        read_lake(spark, request.lake, kind, stream=True, checked=request.checked)
+        stream_lake(spark, request.lake, kind, base)
         .writeStream.foreachBatch(keep)
         .option("checkpointLocation", str(folder / "spark"))
         .trigger(availableNow=True)
         .start()
     )
     query.awaitTermination()
-    if not parts_folder(request, kind).is_dir():
+    if not parts_folder(request, kind).is_folder():
         remedy = "remove the folder: the stream then begins anew"
         raise LakeError(str(folder), "says that the lake was read, and has nothing of it", remedy)
+    keep_seen(folder, found, base)
 
 
-def parts_folder(request: JobRequest, kind: str) -> Path:
+def parts_folder(request: JobRequest, kind: str) -> Location:
     """Where a stream keeps what it has made of rows of a kind."""
-    return Path(request.checkpoint, kind, "parts")
+    return locate(request.checkpoint) / kind / "parts"
 
 
 def runs_of(request: JobRequest, kind: str) -> int:
     """How many times a stream found new rows of a kind; 0 in batch."""
+    if not request.stream:
+        return 0
     parts = parts_folder(request, kind)
-    return max((*_numbered(parts, "upto"), *_numbered(parts, "run")), default=-1) + 1 if request.stream else 0
+    return max((*_numbered(parts, "upto"), *_numbered(parts, "run")), default=-1) + 1
 
 
 class _Owner(msgspec.Struct, frozen=True):
@@ -164,33 +171,72 @@ class _Owner(msgspec.Struct, frozen=True):
     lake: str
     kind: str
     reduce: str
+    base: Base = Base([], [])
 
 
-def check_owner(folder: Path, request: JobRequest, kind: str, about: str) -> None:
-    """A checkpoint of another lake or job would give sums of both; it is refused."""
-    owner = _Owner(str(Path(request.lake).resolve()), kind, about)
-    path = folder / "about.json"
+def check_owner(folder: Location, request: JobRequest, kind: str, about: str) -> Base:
+    """Where the stream began. A checkpoint of another lake or job would give sums of both; it is refused."""
+    lake, path = locate(request.lake).absolute(), folder / "about.json"
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Owner)
+        found = msgspec.json.decode(path.read(), type=_Owner)
     except FileNotFoundError:
         if (folder / "spark").exists():
             raise ConfigError("checkpoint", str(folder), "is that of another query; give a folder of its own") from None
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(msgspec.json.encode(owner))
-        return
+        owner = _Owner(lake, kind, about, base_of(request.lake, kind))
+        path.write(msgspec.json.encode(owner))
+        return owner.base
     except msgspec.DecodeError as error:
         raise ConfigError("checkpoint", str(path), f"is damaged ({error}); remove the folder") from error
-    if found != owner:
+    if (found.lake, found.kind, found.reduce) != (lake, kind, about):
         said = f"is about {found.kind} of {found.lake}; give another folder, or remove this one to begin anew"
         raise ConfigError("checkpoint", str(folder), said)
+    return found.base
 
 
-def _check_numbers(folder: Path, parts: Path) -> None:
+def check_unread(folder: Location, found: Listing, base: Base) -> None:
+    """What others have taken the place of is read as long as it is there; a stream that slept too long has missed it,
+    and is refused."""
+    seen, taken = _seen(folder), frozenset(base.taken)
+    named = [(one, one.name) for one in (*found.live, *found.replaced) if one.name is not None]
+    there = {(_life(one), name.last) for one, name in named if not name.is_replacement}
+    for one, name in named:
+        if name.is_replacement and str(name) not in taken:
+            unread = range(max(name.first, seen.get(_life(one), 0) + 1), name.last + 1)
+            if any((_life(one), number) not in there for number in unread):
+                said = "was made of segments that this stream had not read, and they are gone"
+                raise LakeError(str(one.location), said, _ANEW)
+
+
+def keep_seen(folder: Location, found: Listing, base: Base, *, until: int | None = None) -> None:
+    """Write down that these were read: the last segment of each life. Those that came after `until`, in milliseconds
+    since 1970, were not."""
+    seen, taken = _seen(folder), frozenset(base.taken)
+    for one in (*found.live, *found.replaced):
+        name = one.name
+        if name is None or (name.is_replacement and str(name) not in taken):
+            continue
+        if until is None or one.changed // 1_000_000 <= until:
+            seen[_life(one)] = max(seen.get(_life(one), 0), name.last)
+    (folder / _SEEN).write(msgspec.json.encode(seen))
+
+
+def _seen(folder: Location) -> dict[str, int]:
+    path = folder / _SEEN
+    return msgspec.json.decode(path.read(), type=dict[str, int]) if path.exists() else {}
+
+
+def _life(one: Segment) -> str:
+    assert one.name is not None  # asked only of what a writer wrote
+    return f"{one.domain}/{one.name.writer}-{one.name.life}"
+
+
+def _check_numbers(folder: Location, parts: Location) -> None:
     """Spark goes on after the last run that it has written down. If it knows less than was kept, it would use numbers
     anew: of runs that were merged, which count no more, or of some whose rows it would read again. It is refused."""
-    logs = (folder.glob(f"spark/{log}/*") for log in ("offsets", "commits"))
-    begun, done = ({int(path.name) for path in log if path.name.isdigit()} for log in logs)
-    runs = map(_number, (*parts.glob("run=*"), *parts.glob("*/run=*")))
+    logs = ((folder / "spark" / log).entries() for log in ("offsets", "commits"))
+    names = ((entry.location.name for entry in log) for log in logs)
+    begun, done = ({int(name) for name in log if name.isdigit()} for log in names)
+    runs = [_number(run) for place in (parts, *parts.matching("*")) for run in place.matching("run=*")]
     if _last(_numbered(parts, "upto")) > _last(begun & done) or _last(runs) > _last(begun):
         said = f"has more runs than Spark wrote down in its folder spark, which was removed or changed; {_ANEW}"
         raise ConfigError("checkpoint", str(folder), said)

@@ -11,10 +11,13 @@ and read from it. Owns: these functions. Must not know: what a job computes.
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causeway.drawing import draw
+from causeway.figures import Bars, Figure
+from causeway.lake.locations import locate
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, run_job, write_result
 from causeway.pipeline.increments import sole_run
 from causeway.pipeline.page import body_of, drawn_in, write_page
@@ -35,7 +38,7 @@ class JobAnswer:
         """False: what the job was asked to judge did not hold."""
         self.out = out
         """Folder with everything."""
-        self.tables = tuple(name for name in found.tables if Path(out, name).is_dir())
+        self.tables = tuple(name for name in found.tables if (locate(out) / name).is_folder())
         """Names of the data frames."""
         self.files = tuple(name for name in found.tables if name not in self.tables)
         self.pictures = tuple(pictures)
@@ -44,7 +47,7 @@ class JobAnswer:
         """A table as a data frame."""
         if table not in self.tables:
             raise KeyError(f"{table!r} is no table of {self.job}; those are: {', '.join(self.tables)}")
-        return self._spark.read.parquet(str(Path(self.out, table)))
+        return self._spark.read.parquet(str(locate(self.out) / table))
 
     def __repr__(self) -> str:
         return f"{self.job}: {self.summary}; tables: {', '.join(self.tables) or 'it has no tables'}; all in {self.out}"
@@ -56,10 +59,20 @@ class JobAnswer:
 
 def conclude(found: JobResult, out: str) -> dict[str, Any]:
     """Draw, and write result.json and, unless the job has done so, a page; what result.json says."""
-    pictures = [path.name for figure in found.figures for path in draw(figure, Path(out))]
+    pictures = [name for figure in found.figures for name in draw_to(figure, out)]
     own = next((name for name in found.tables if name.endswith(".html")), "")
     page = own or write_page(f"{found.job}: {JOBS[found.job].what}", found.summary, pictures, found.tables, out)
     return write_result(found, out, pictures, page)
+
+
+def draw_to(figure: Figure | Bars, out: str) -> list[str]:
+    """Draw a figure into a folder, wherever that is; names of the files."""
+    place = locate(out)
+    with tempfile.TemporaryDirectory(prefix="causeway-") as folder:
+        drawn = draw(figure, Path(folder))
+        for path in drawn:
+            (place / path.name).write(path.read_bytes())
+    return [path.name for path in drawn]
 
 
 def _call(
@@ -72,10 +85,10 @@ def _call(
     tick: Tick | None,
     stream: bool = False,
 ) -> JobAnswer:
-    folder = out or str(Path("pipeline", job))
+    folder = out or f"pipeline/{job}"
     seed = int(str(options.pop("seed", 0)))
     texts = {name.replace("_", "-"): _text(value) for name, value in options.items()}
-    kept = str(Path(folder) / "checkpoint") if stream else ""
+    kept = str(locate(folder) / "checkpoint") if stream else ""
     request = JobRequest(lake, folder, stream, kept, seed, texts)
     with sole_run(request):
         found = run_job(spark, job, request, tick or (lambda stage, done, total: None))
@@ -120,11 +133,6 @@ def risk(spark: SparkSession, out: str = "", *, tick: Tick | None = None, **opti
 def run(spark: SparkSession, lake: str, out: str = "", *, tick: Tick | None = None, **options: object) -> JobAnswer:
     """Rates, then risk, then adoption: one turn of the loop."""
     return _call(spark, "run", lake, out, options, tick=tick)
-
-
-def compact(spark: SparkSession, lake: str, out: str = "", *, tick: Tick | None = None) -> JobAnswer:
-    """A copy of the lake in few files."""
-    return _call(spark, "compact", lake, out, {}, tick=tick)
 
 
 def generate(

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from causeway.errors import LakeError
 from causeway.figures import Curve, Figure
+from causeway.lake.locations import locate
 from causeway.lake.schema import KINDS
 from causeway.lake.sketch import GROWTH, NUMBER_MAX
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, write_table
@@ -48,7 +49,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     counts = gather(spark, request, "latency", counts_of, added_counts)
     tick(STAGES[1], 1, len(STAGES))
     table = write_table(with_quantiles(cut_counts(counts)), request.out, "latency")
-    rows = spark.read.parquet(f"{request.out}/{table}").where(F.col("cut").isin("all", "class"))
+    rows = spark.read.parquet(str(locate(request.out) / table)).where(F.col("cut").isin("all", "class"))
     found = [row.asDict() for row in rows.orderBy("cut", "hop", "service").limit(HOPS_MAX * 8).collect()]
     if not found:
         raise LakeError(request.lake, "has latency segments without one duration", "wait for a writer to fill one")

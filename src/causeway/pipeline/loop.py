@@ -8,10 +8,10 @@ Owns: the order of the two jobs. Must not know: how either computes.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.pipeline import rates, risk
 from causeway.pipeline.decisions import ADOPT
 from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, yes_option
@@ -29,10 +29,10 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     adopt = yes_option(request, "adopt", usual=True)
     if not request.lake:
         raise ConfigError("lake", request.lake, "the loop begins with a lake; give its folder")
-    asked = _part(request, "rates", {})._replace(stream=True, checkpoint=str(Path(request.out, "checkpoint")))
+    asked = _part(request, "rates", {})._replace(stream=True, checkpoint=str(locate(request.out) / "checkpoint"))
     with sole_run(asked):
         measured = rates.run(spark, asked, tick)
-    more = {"rates": str(Path(request.out, "rates")), "adopt": "yes" if adopt else "no"}
+    more = {"rates": str(locate(request.out) / "rates"), "adopt": "yes" if adopt else "no"}
     found = risk.run(spark, _part(request, "risk", more), tick)
     adopted: dict[str, int] = found.summary["adopted"]
     lines = [
@@ -59,8 +59,8 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
 def _part(request: JobRequest, job: str, more: dict[str, str]) -> JobRequest:
     """What one of the jobs is asked."""
     options = {name: value for name, value in request.options.items() if name in JOBS[job].options}
-    out = Path(request.out, job)
-    out.mkdir(parents=True, exist_ok=True)
+    out = locate(request.out) / job
+    out.make_folder()
     return request._replace(out=str(out), options={**options, **more})
 
 

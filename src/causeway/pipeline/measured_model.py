@@ -6,12 +6,12 @@ the items and who owned them. Owns: the file. Must not know: how rates were meas
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 
 MODEL_FILE: Final = "model.json"
 """In the folder of the job `rates`."""
@@ -33,7 +33,7 @@ class MeasuredModel(msgspec.Struct, frozen=True, kw_only=True):
 
 def write_model(folder: str, model: MeasuredModel) -> str:
     """Write it; the file's name."""
-    Path(folder, MODEL_FILE).write_bytes(msgspec.json.encode(model) + b"\n")
+    (locate(folder) / MODEL_FILE).write(msgspec.json.encode(model) + b"\n")
     return MODEL_FILE
 
 
@@ -41,9 +41,9 @@ def read_model(folder: str) -> MeasuredModel:
     """What the job `rates` wrote. Raises ConfigError."""
     if not folder:
         raise ConfigError("set rates", folder, "give the folder that `causeway pipeline rates --out` has written")
-    path = Path(folder) / MODEL_FILE
+    path = locate(folder) / MODEL_FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=MeasuredModel)
+        return msgspec.json.decode(path.read(), type=MeasuredModel)
     except OSError as error:
         remedy = f"cannot be read ({error.strerror}); run `causeway pipeline rates --out {folder}` first"
         raise ConfigError("set rates", str(path), remedy) from error

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, Final
+
+from causeway.lake.locations import locate
 
 PAGE: Final = "page.html"
 STYLE: Final = """
@@ -24,13 +25,14 @@ _XML_HEAD: Final = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 
 def write_page(title: str, summary: Mapping[str, Any], pictures: Sequence[str], tables: Iterable[str], out: str) -> str:
     """Write the page beside its pictures; its name. It has them inside, so that it can be sent away alone."""
-    (Path(out) / PAGE).write_text(page_of(title, summary, drawn_in(pictures, out), tables))
+    (locate(out) / PAGE).write(page_of(title, summary, drawn_in(pictures, out), tables).encode())
     return PAGE
 
 
 def drawn_in(pictures: Iterable[str], out: str) -> list[str]:
     """Pictures as they stand inside a page."""
-    return [_XML_HEAD.sub("", Path(out, name).read_text(), count=1) for name in pictures if name.endswith(".svg")]
+    drawn = (locate(out) / name for name in pictures if name.endswith(".svg"))
+    return [_XML_HEAD.sub("", picture.read().decode(), count=1) for picture in drawn]
 
 
 def page_of(title: str, summary: Mapping[str, Any], drawn: Iterable[str], tables: Iterable[str]) -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from pathlib import Path
 
 import msgspec
 
 from causeway.client.url import parse_url
 from causeway.core.placing import NOBODY, PlanRequest
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.local.everybody import reports_of
 from causeway.local.landmarks import domain_loads
 
@@ -36,7 +36,7 @@ def running_placements(url: str) -> dict[str, PlanRequest]:
 def described_placement(path: str) -> PlanRequest:
     """From a JSON file with "brokers" (name -> messages/s) and "present" (item -> [owner, mirror], or [owner])."""
     try:
-        told = msgspec.json.decode(Path(path).read_bytes(), type=_Described)
+        told = msgspec.json.decode(locate(path).read(), type=_Described)
     except OSError as error:
         raise ConfigError("set placement", path, f"cannot be read ({error.strerror})") from error
     except msgspec.MsgspecError as error:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pyspark.sql.utils import is_remote
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -57,7 +59,9 @@ def time_said(seconds: float) -> str:
 
 
 def spark_work(spark: SparkSession) -> SparkWork:
-    """From Spark's own records of its stages."""
+    """From Spark's own records of its stages; none of a Spark Connect server, which shows no such records."""
+    if is_remote():
+        return SparkWork(0, 0, 0)
     jvm = spark.sparkContext._jsc
     assert jvm is not None
     stages = jvm.sc().statusStore().activeStages()

@@ -7,6 +7,8 @@ From telemetry, which has no rows for seconds in which nothing happened, to
 - `items`, `covariance`: means and covariance of items over the windows of the peak periods;
 - `model.json`: the same for `causeway plan placement` and the job `risk`, with brokers and what they own.
 
+A lake that is small is computed by one process, with the same functions (`rates_whole`).
+
 The lake is read once: its rows become blocks (blocks.py), which are kept, and all else is computed from those. Zeros
 are never rows: a window without any is counted, and what is dense (a block of windows by items, a topic's series) is
 made inside a task, one piece at a time.
@@ -16,9 +18,10 @@ Owns: this composition. Must not know: how moments are merged (moments.py), what
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +32,24 @@ from causeway.lake.days import DAY_SECONDS
 from causeway.names import SEATS
 from causeway.pipeline import rates_output as output
 from causeway.pipeline.blocks import BETWEEN, BLOCK_SCHEMA, WINDOWS, blocks_in, merged_block, pack_rows
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, kept, number_option, write_table
+from causeway.pipeline.frame import (
+    JobRequest,
+    JobResult,
+    Tick,
+    count_option,
+    kept,
+    number_option,
+    write_small_table,
+    write_table,
+)
 from causeway.pipeline.grid import DAYS_MAX, DaySeen, Grid, Ints, Periods, find_peaks, make_grid
 from causeway.pipeline.increments import gather, runs_of
 from causeway.pipeline.moments import Moments, merged_moments, no_moments, sparse_moments, zero_moments
-from causeway.pipeline.quality import few_rows, with_checked_rows
-from causeway.pipeline.rates_events import read_events
+from causeway.pipeline.quality import check_segments, few_rows, with_checked_rows
+from causeway.pipeline.rates_events import EventsSaid, read_events
 from causeway.pipeline.rates_output import MeasuredItem
+from causeway.pipeline.rates_whole import days_in, owners_in, rates_in, read_blocks, read_said
+from causeway.pipeline.reading import has_few_rows
 from causeway.pipeline.topic_rates import PARTS_SCHEMA, TOPICS_SCHEMA, topic_parts, whole_topics
 
 if TYPE_CHECKING:
@@ -46,6 +60,11 @@ PERIOD_USUAL: Final = 900
 PEAK_USUAL: Final = 0.75
 ITEMS_MAX: Final = 2_000
 """Items with a covariance: a part of the matrix is 32 MB then, one for each task and some in the driver."""
+ITEMS_REMEDY: Final = "put more topics into each, or look at one domain with --set domain=NAME"
+SMALL_ROWS: Final = 200_000
+"""Rows of telemetry, and of events, of a lake that one process looks at: it takes a second or two."""
+TOPICS: Final = "topics"
+SERIES: Final = "series"
 STAGES: Final = ("reading", "periods", "topics", "items", "covariance")
 
 MOMENTS_SCHEMA: Final = "size long, mean binary, squares binary"
@@ -59,35 +78,93 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     quantile = number_option(request, "peak", PEAK_USUAL, 0, 1)
     if period % interval:
         raise ConfigError("set period", period, f"must be a multiple of interval={interval}")
+    asked = _Asked(interval, period, quantile)
+    if not request.stream and _is_small(request):
+        found = _of_few(request, asked, step)
+    else:
+        found = _of_many(spark, request, asked, step)
+    written = output.write(request, found.periods, found.items, found.moments, found.events.brokers)
+    return JobResult(
+        job="rates",
+        summary={
+            **output.summarise(found.grid, found.periods, found.items, found.moments),
+            **output.summarise_events(found.items, found.events),
+            "runs": runs_of(request, "telemetry"),
+        },
+        tables=(TOPICS, SERIES, *written),
+        figures=output.figures(found.periods),
+    )
+
+
+class _Asked(NamedTuple):
+    """Windows, periods, and which of these are the peak."""
+
+    interval: int
+    period: int
+    quantile: float
+
+
+class _Rates(NamedTuple):
+    """What was computed, beside the tables of topics."""
+
+    grid: Grid
+    periods: Periods
+    items: dict[str, MeasuredItem]
+    moments: Moments
+    events: EventsSaid
+
+
+def _is_small(request: JobRequest) -> bool:
+    if "telemetry" not in request.checked:
+        check_segments(request.lake, "telemetry")
+    return all(has_few_rows(request.lake, kind, SMALL_ROWS) for kind in ("telemetry", "events"))
+
+
+def _of_few(request: JobRequest, asked: _Asked, step: Callable[[], None]) -> _Rates:
+    """In this process alone: Spark would spend its time on planning and on starting workers."""
+    step()
+    blocks = read_blocks(request.lake, asked.interval, request.options.get("domain", ""))
+    days = some_days(days_in(blocks))
+    grid = make_grid(days, asked.interval, asked.period)
+    step()
+    found = rates_in(blocks, grid)
+    periods = find_peaks(found.sums, grid, asked.quantile)
+    step()
+    write_small_table(found.topics.drop_columns("rates"), request.out, TOPICS)
+    write_small_table(found.topics.select(["item", "name", "rates"]), request.out, SERIES)
+    step()
+    counts = Counter(found.topics["item"].to_pylist())
+    if len(counts) > ITEMS_MAX:
+        raise LakeError("the lake", f"has more than {ITEMS_MAX} items", ITEMS_REMEDY)
+    owners = owners_in(blocks)
+    items = {item: MeasuredItem(owners[item], counts[item]) for item in sorted(counts)}
+    step()
+    parts = gram_part(list(items), grid, periods.numbers[periods.peak], iter(blocks))
+    seen = _sum_of_moments(len(items), (row for part in parts for row in part.to_pylist()))
+    moments = merged_moments(seen, zero_moments(periods.peak_windows - seen.size, len(items)))
+    return _Rates(grid, periods, items, moments, read_said(request.lake, {day.domain for day in days}))
+
+
+def _of_many(spark: SparkSession, request: JobRequest, asked: _Asked, step: Callable[[], None]) -> _Rates:
+    """On executors."""
     step()
     cells = of_domain(gather(spark, request, "telemetry", cells_of, added_cells), request.options.get("domain", ""))
-    with kept(blocks_of(cells, interval)) as blocks:
+    with kept(blocks_of(cells, asked.interval)) as blocks:
         days = days_seen(blocks)
-        grid = make_grid(days, interval, period)
+        grid = make_grid(days, asked.interval, asked.period)
         step()
         with kept(blocks.mapInArrow(partial(topic_parts, grid), PARTS_SCHEMA)) as parts:
-            periods = find_peaks(period_sums(parts), grid, quantile)
+            periods = find_peaks(period_sums(parts), grid, asked.quantile)
             step()
             with kept(topics_of(parts, grid)) as found:
-                topics = write_table(found.drop("rates"), request.out, "topics")
-                series = write_table(found.select("item", "name", "rates"), request.out, "series")
+                write_table(found.drop("rates"), request.out, TOPICS)
+                write_table(found.select("item", "name", "rates"), request.out, SERIES)
                 step()
                 items = items_of(found, blocks)
         step()
         seen = item_moments(blocks, list(items), grid, periods)
     moments = merged_moments(seen, zero_moments(periods.peak_windows - seen.size, len(items)))
-    events = read_events(spark, request, {day.domain: None for day in days})
-    written = output.write(request, periods, items, moments, events.brokers)
-    return JobResult(
-        job="rates",
-        summary={
-            **output.summarise(grid, periods, items, moments),
-            **output.summarise_events(items, events),
-            "runs": runs_of(request, "telemetry"),
-        },
-        tables=(topics, series, *written),
-        figures=output.figures(periods),
-    )
+    return _Rates(grid, periods, items, moments, read_events(spark, request, {day.domain: None for day in days}))
 
 
 def _steps(tick: Tick) -> Callable[[], None]:
@@ -138,7 +215,11 @@ def days_seen(blocks: DataFrame) -> list[DaySeen]:
     )
     remedy = "look at one domain with --set domain=NAME, or leave days out in which a clock ran wild"
     rows = few_rows(found, DAYS_MAX, "days of domains", remedy)
-    days = [DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in rows]
+    return some_days([DaySeen(row["domain"], row["day"], row["first"], row["last"]) for row in rows])
+
+
+def some_days(days: list[DaySeen]) -> list[DaySeen]:
+    """The same; a LakeError if there are none."""
     if not days:
         remedy = (
             "publish while brokers write it ('causeway up --lake DIR', 'causeway publish TOPIC BODY'), let 'causeway "
@@ -164,8 +245,7 @@ def topics_of(parts: DataFrame, grid: Grid) -> DataFrame:
 # Items --------------------------------------------------------------------------------------------------------------
 def items_of(topics: DataFrame, blocks: DataFrame) -> dict[str, MeasuredItem]:
     """All items by name, sorted; a LakeError if they are too many for a covariance."""
-    remedy = "put more topics into each, or look at one domain with --set domain=NAME"
-    counts = few_rows(topics.groupBy("item").agg(F.count("*").alias("topics")), ITEMS_MAX, "items", remedy)
+    counts = few_rows(topics.groupBy("item").agg(F.count("*").alias("topics")), ITEMS_MAX, "items", ITEMS_REMEDY)
     last = blocks.select(F.inline("owners")).groupBy("item").agg(F.max(F.struct("second", "writer")).alias("last"))
     owners = {row["item"]: row["last"]["writer"] for row in last.collect()}
     return {

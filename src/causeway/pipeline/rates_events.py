@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BROKERS_MAX: Final = 10_000
-_SECOND_WAY: Final = WAYS[1]
+SECOND_WAY: Final = WAYS[1]
 """Items to which critical messages go once more."""
 
 
@@ -54,7 +54,7 @@ def read_events(spark: SparkSession, request: JobRequest, domains: Iterable[str]
 
 def counted_events(events: DataFrame) -> DataFrame:
     """By broker and topic: messages that were published there and that nobody wanted."""
-    unwanted = (F.col("step") == int(Step.SETTLED)) & (F.col("note") == UNWANTED) & ~F.col("dest").isin(*_SECOND_WAY)
+    unwanted = (F.col("step") == int(Step.SETTLED)) & (F.col("note") == UNWANTED) & ~F.col("dest").isin(*SECOND_WAY)
     found = events.where(F.col("role") == "broker").select(
         "domain",
         "writer",

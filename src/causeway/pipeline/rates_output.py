@@ -6,7 +6,6 @@ Owns: these files. Must not know: how anything was computed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -16,6 +15,7 @@ import pyarrow as pa
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
 from causeway.lake.days import DAY_SECONDS, day_name
+from causeway.lake.locations import locate
 from causeway.pipeline.frame import JobRequest, number_option, write_small_table
 from causeway.pipeline.grid import Grid, Periods, time_name
 from causeway.pipeline.measured_model import MeasuredModel, write_model
@@ -97,7 +97,7 @@ def _capacities(request: JobRequest, writers: list[str], owners: Collection[str]
         capacity = number_option(request, "capacity", CAPACITY_NOMINAL, 1e-9, 1e12)
         return dict.fromkeys(writers, capacity)
     try:
-        given = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, float])
+        given = msgspec.json.decode(locate(path).read(), type=dict[str, float])
     except OSError as error:
         raise ConfigError("set brokers", path, f"{error.strerror}; give a file that you may read") from error
     except msgspec.DecodeError as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -22,6 +21,7 @@ from causeway.client.url import parse_url
 from causeway.core.placing import NOBODY, PlannedItems, PlanRequest
 from causeway.errors import ConfigError
 from causeway.figures import Curve, Figure
+from causeway.lake.locations import locate
 from causeway.local.landmarks import propose_policy
 from causeway.pipeline.decisions import ADOPT, REFUSE, PolicyDecision, decide
 from causeway.pipeline.failure_states import FAILURES_MAX, StateOutcomes, spread_cases, spread_outcomes, worst
@@ -97,7 +97,7 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     for number, (domain, question) in enumerate(questions.items()):
         tick(f"domain {domain}" if domain else "failures", number, len(questions) + 1)
         found[domain] = DomainRisk.computed(spark, question, model)
-        (Path(request.out) / _policy_file(domain)).write_bytes(msgspec.json.encode(found[domain].plan))
+        (locate(request.out) / _policy_file(domain)).write(msgspec.json.encode(found[domain].plan))
     tick("writing", len(questions), len(questions) + 1)
     tables = (
         write_table(_frame(spark, RISKS, found, DomainRisk.risk_rows), request.out, "risks"),

@@ -40,7 +40,7 @@ from causeway.sim.disk import Disk
 from causeway.sim.held import Held
 from causeway.sim.letters import PUBLISHED, Letter, letter_of
 from causeway.sim.world import Process
-from causeway.types import SECOND, VOLATILE_FROM, Flag, ServiceClass
+from causeway.types import SECOND, VOLATILE_FROM, Flag, Instant, ServiceClass
 
 PATIENCE = 100_000 * SECOND
 """Longer than any run: an application that stopped waiting could not tell what became of what it holds."""
@@ -91,6 +91,7 @@ class Application:
         """Called once, the next time it has settled a letter."""
         self._numbers: dict[tuple[str, int], int] = {}
         self._out: dict[SentBatch, list[Letter]] = {}
+        self._sent_at: dict[SentBatch, Instant] = {}
         self._transactions: dict[Commitment, tuple[Deed, list[Held]]] = {}
         self._look_number = 0
         self._looks: dict[BrowseInquiry, tuple[Viewing, list[Letter]]] = {}
@@ -119,6 +120,11 @@ class Application:
     def up(self) -> bool:
         """Whether it runs."""
         return self.session is not None
+
+    def unanswered(self, since: Instant) -> tuple[Instant, Letter] | None:
+        """Of what it sent since then, the first letter that nothing is known of yet, and when that was."""
+        waiting = [(at, self._out[batch][0]) for batch, at in self._sent_at.items() if at >= since]
+        return min(waiting, key=lambda found: found[0], default=None)
 
     # Lives -----------------------------------------------------------------------------------------------------
     def start(self, config: SessionConfig, rng: random.Random, clock: Clock, disk: Disk | None) -> None:
@@ -153,6 +159,7 @@ class Application:
         for viewing, _ in self._looks.values():
             self.panel.look_ended(viewing, None)
         self._out, self._transactions, self._confirming, self._looks = {}, {}, {}, {}
+        self._sent_at = {}
         self._settling, self._said, self._accepted, self._consumers, self._subscribed = {}, {}, {}, {}, {}
         self._wanting = {}
         self._noted.clear()
@@ -193,6 +200,7 @@ class Application:
         self._numbers[(letter.dest, ServiceClass(letter.stream))] = letter.number
         self.panel.sent(letter)
         self._out.setdefault(ticket.batch, []).append(letter)
+        self._sent_at.setdefault(ticket.batch, self.process.world.now)
         self.process.poke()
 
     def _letter(self, dest: str, service: ServiceClass) -> Letter:
@@ -375,6 +383,7 @@ class Application:
 
     def _on_sent(self, batch: SentBatch) -> None:
         letters = self._out.pop(batch, [])
+        self._sent_at.pop(batch, None)
         answered = bool(batch.lane.flags & Flag.RELIABLE)
         for index, letter in enumerate(letters):
             error = batch.error_of(index)

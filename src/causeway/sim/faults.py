@@ -9,6 +9,10 @@ Fault atlas: the claim behind every fault the simulator makes. The network's par
   copies, and an epoch that has already shrunk has no copy to spare. So `copies` must be at least 3 for it;
 - storages are also replaced one after another, without any other fault: the next one is lost as soon as the brokers
   themselves say that they bear it, which is all that a person who replaces disks can see (`status`);
+- links between two brokers are also cut one after another for long, without any other fault: every other way is open,
+  so nobody may wait longer than it takes to notice and to send again over a third broker;
+- turns take time: for a while every broker reads its connections one after the other, and needs about the silence to
+  read those of all brokers once, while nothing else is broken; nobody may be taken for dead for it;
 - with `memory` durability a crash is the loss of a storage, so the same rule holds for every crash;
 - rows rot on one broker at a time, and the next one's only after all groups are whole and all rows are good again;
   not in a run that also loses storages: then the good copy might be the lost one;
@@ -91,6 +95,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     disk_losses: float = 0.0
     replacements: int = 0
     """Storages lost one after another once all else is healed, each as soon as the cluster calls itself healthy."""
+    link_outages: int = 0
+    """Links between two brokers cut one after another once all else is healed, each for `cut_lasts`."""
+    busy_spells: int = 0
+    """Times, once all else is healed, when the turns of all brokers are long."""
     rots: float = 0.0
     rot_local: bool = False
     """Rows that a broker keeps for itself rot too; they have no copy, only a way to do without, among 3 or more."""
@@ -102,9 +110,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Share of partitions and cuts that hold one direction only."""
     backoff: bool = False
     """What a cut has held goes on only when the sender's TCP tries again: up to as long after it as it lasted."""
-    link_cuts: float = 0.0
+    client_cuts: float = 0.0
     """One client and one broker that it talks to do not hear each other; all others do."""
-    link_cut_max: Duration = 5 * SECOND
+    client_cut_max: Duration = 5 * SECOND
     resets: float = 0.0
     stops: float = 0.0
     stop_max: Duration = 3 * SECOND
@@ -122,6 +130,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     send_timeout: Duration = 100_000 * SECOND
     """How long a sender waits before it gives up; the letter's fate is then unknown."""
     credit: int = 16
+
+    @property
+    def stall_max(self) -> Duration:
+        """How long somebody may wait for an answer because one link is cut: until it is noticed and sent again."""
+        return 2 * self.silence + 8 * self.retry + SECOND
+
+    @property
+    def cut_lasts(self) -> Duration:
+        """How long such a link is cut: who waits for its end waits too long."""
+        return 3 * self.stall_max
 
     @property
     def seated(self) -> int:
@@ -296,6 +314,8 @@ RANGES: dict[str, Draw] = {
     "down_max": spread(50, 8000, MILLISECOND),
     "disk_losses": sometimes(2.0, 20.0, 0.3),
     "replacements": among(0, 0, 0, 0, 0, 4, 6),
+    "link_outages": among(0, 0, 0, 2),
+    "busy_spells": among(0, 0, 0, 1),
     "rots": sometimes(5.0, 60.0, 0.3),
     "rot_local": odds(0.3),
     "roaming": odds(0.2),
@@ -303,8 +323,8 @@ RANGES: dict[str, Draw] = {
     "partition_max": spread(100, 8000, MILLISECOND),
     "one_way": lambda rng: round(rng.random(), 3),
     "backoff": odds(0.5),
-    "link_cuts": sometimes(2.0, 30.0),
-    "link_cut_max": spread(100, 8000, MILLISECOND),
+    "client_cuts": sometimes(2.0, 30.0),
+    "client_cut_max": spread(100, 8000, MILLISECOND),
     "resets": sometimes(5.0, 120.0),
     "stops": sometimes(2.0, 20.0, 0.4),
     "stop_max": spread(100, 6000, MILLISECOND),

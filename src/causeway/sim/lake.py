@@ -12,6 +12,7 @@ from pathlib import Path
 from causeway.client.session import Session
 from causeway.client.tracing import ApplicationTrace
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.lake.segments import NO_DOMAIN, WriterName
 from causeway.lake.writer import CHUNK, LakeWriter
 from causeway.sim.world import Process, World
@@ -44,8 +45,8 @@ class SimLife:
 class SimLake:
     """The lake of one world."""
 
-    def __init__(self, folder: Path, world: World, domain_of: Callable[[str], str], copies: int) -> None:
-        if next(folder.glob("day=*"), None) is not None:
+    def __init__(self, folder: str | Path, world: World, domain_of: Callable[[str], str], copies: int) -> None:
+        if locate(folder).matching("day=*"):
             remedy = "has a lake already, and lives in the simulator are counted from 1; choose an empty folder"
             raise ConfigError("lake", str(folder), remedy)
         self._folder = folder

@@ -51,7 +51,7 @@ class Nemesis:
             (options.disk_losses, self._lose_disk),
             (options.rots, self._rot),
             (options.partitions, self._partition),
-            (options.link_cuts, self._cut_client),
+            (options.client_cuts, self._cut_client),
             (options.resets, self._reset),
             (options.stops, self._stop),
             (options.slow_links, self._slow_link),
@@ -67,7 +67,7 @@ class Nemesis:
         """Everything works again and everybody is back; nothing more breaks."""
         self._active = False
         for number in list(self._cuts):
-            self._mend(number)
+            self.mend(number)
         weather = self.world.network.weather
         weather.loss = weather.duplicate = weather.reorder = 0.0
         network = self.world.network
@@ -154,6 +154,22 @@ class Nemesis:
         self._replaced = self._rng.choice([broker for broker in self.cluster.living() if broker is not self._replaced])
         self._lose_storage(self._replaced)
 
+    def cut_link(self) -> int | None:
+        """When all is healed: no frame passes between two brokers any more; the number of this cut."""
+        living = self.cluster.living()
+        if len(living) < 3:
+            return None  # nobody is between them
+        a, b = (broker.process for broker in self._rng.sample(living, 2))
+        self._count(f"cut link {a.name} {b.name}")
+        return self._cut([(a, b), (b, a)])
+
+    def be_busy(self, turn: Duration) -> None:
+        """When all is healed: every broker's turns take so long, and read one connection each; 0: as before."""
+        self._count(f"busy {turn}")
+        for broker in self.cluster.living():
+            broker.process.chunk = 64 if turn else 0
+            broker.process.cost_turn = turn or self.options.turn_cost
+
     def _rot(self) -> None:
         if self.whole() is not None:
             return
@@ -193,7 +209,7 @@ class Nemesis:
         client, broker = end.process, end.peer.process
         pairs = self._directed([(client, broker)])
         self._count(f"cut {client.name} {broker.name} {len(pairs)}")
-        self._cut(pairs, self.options.link_cut_max)
+        self._cut(pairs, self.options.client_cut_max)
 
     def _directed(self, pairs: list[tuple[Process, Process]]) -> list[tuple[Process, Process]]:
         """Both directions, or one of the two."""
@@ -202,14 +218,18 @@ class Nemesis:
             return pairs + back
         return back if self._rng.random() < 0.5 else pairs
 
-    def _cut(self, pairs: list[tuple[Process, Process]], most: Duration) -> None:
+    def _cut(self, pairs: list[tuple[Process, Process]], most: Duration = 0) -> int:
+        """Frames no longer pass, for a while of at most this, or (0) until `mend`."""
         self._cut_number += 1
         self._cuts[self._cut_number] = pairs
         for source, target in pairs:
             self.world.network.cut(source, target)
-        self.world.after(self._up_to(most), self._mend, self._cut_number)
+        if most:
+            self.world.after(self._up_to(most), self.mend, self._cut_number)
+        return self._cut_number
 
-    def _mend(self, number: int) -> None:
+    def mend(self, number: int) -> None:
+        """Frames pass again where this cut held them."""
         pairs = self._cuts.pop(number, None)
         if pairs is not None:
             self._count("mend")

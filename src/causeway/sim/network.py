@@ -25,11 +25,11 @@ import msgspec
 
 from causeway.core.effects import Dial, Send
 from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Opened, Received
-from causeway.core.messages import Goodbye, Hello, Message, Welcome
+from causeway.core.messages import Bypassed, Goodbye, Hello, Message, Welcome
 from causeway.limits import WRITE_BUFFER_BYTES_HIGH
 from causeway.sim.bandwidth import Lines, time_on_line
 from causeway.sim.describe import Describer
-from causeway.types import MILLISECOND, SECOND, Duration, Instant
+from causeway.types import MILLISECOND, SECOND, Duration, Instant, key_of
 from causeway.wire.codec import decode_head, encode_frame
 from causeway.wire.frame import FrameReader
 
@@ -160,17 +160,13 @@ class Network:
         ends = self._ends.get(process.index)
         if ends is None:
             return
-        watches = self.world.watches
         for send in sends:
             end = ends.get(send.conn)
             if end is None or end.peer is None:
                 continue
             self.frames += 1
             head = send.head
-            interested = watches.get(type(head))
-            if interested is not None:
-                for watch in interested:
-                    watch(process, end.peer.process, head)
+            self._watch(process, end.peer.process, head)
             if self.meter is not None:
                 self.meter(process, end.peer.process, head, len(encode_frame(head, send.body)))
             if self.wire:
@@ -178,6 +174,16 @@ class Network:
                 self._transmit(end, (decode_head(frame_head), body))
             else:
                 self._transmit(end, (head, send.body))
+
+    def _watch(self, sender: Process, receiver: Process, head: Message) -> None:
+        """Tell whoever wants to know of a frame; of one in an envelope when it leaves, as sent to its other end."""
+        if type(head) is Bypassed:
+            if head.origin != key_of(sender.name):
+                return
+            receiver = next(process for process in self.world.processes if key_of(process.name) == head.to)
+            head = decode_head(head.head)
+        for watch in self.world.watches.get(type(head), ()):
+            watch(sender, receiver, head)
 
     def read(self, process: Process, conn: int, *, reading: bool) -> None:
         """Stop or go on handing frames of a connection to its process."""
@@ -250,6 +256,11 @@ class Network:
             for end in self._ends[index].values()
             if end.conn % 2 == 1 and end.up and end.peer is not None
         ]
+
+    def other_end(self, process: Process, conn: int) -> Process | None:
+        """Who is at the other end of a connection."""
+        end = self._ends.get(process.index, {}).get(conn)
+        return end.peer.process if end is not None and end.peer is not None else None
 
     def reset(self, end: End) -> None:
         """Both ends learn at once that the connection broke; what was on its way is lost."""

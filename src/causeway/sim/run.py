@@ -17,6 +17,7 @@ import msgspec
 from causeway.client.session import Session
 from causeway.client.settings import SessionConfig
 from causeway.config import BrokerConfig
+from causeway.core.effects import Close
 from causeway.core.mail.dead_letters import dead_letter_name
 from causeway.core.messages import Deliver, Message, Settle
 from causeway.core.node import Node
@@ -38,7 +39,7 @@ from causeway.sim.workloads.base import Workload
 from causeway.sim.workloads.catalogue import CATALOGUE
 from causeway.sim.world import Process, ProductCrash, World
 from causeway.store.memory import MemoryStore
-from causeway.types import MILLISECOND, SECOND, Instant, Peer
+from causeway.types import MILLISECOND, SECOND, Duration, Instant, Peer
 
 if TYPE_CHECKING:
     from causeway.sim.lake import SimLake
@@ -51,6 +52,9 @@ LOOK_EVERY = 500 * MILLISECOND
 
 ROAM_EVERY = 1 * SECOND
 """How often clients that roam ask, and may move: a run lasts seconds, not hours."""
+
+BUSY_LASTS = 10 * SECOND
+"""How long turns are long."""
 
 JUST_AFTER = 2 * MILLISECOND
 """Applications crash so soon after they have acknowledged something, or at any other time."""
@@ -70,7 +74,7 @@ class SimRun:
         make_session: MakeSession = Session,
         log: Callable[[str], None] | None = None,
         tick: Callable[[Instant], None] | None = None,
-        lake: Path | None = None,
+        lake: str | Path | None = None,
     ) -> None:
         self.options = options
         self._tick = tick
@@ -95,7 +99,7 @@ class SimRun:
             self.world.watch(kind, self._watch)
         self.world.watch(Settle, self._watch_settle)
 
-    def _open_lake(self, lake: Path) -> SimLake:
+    def _open_lake(self, lake: str | Path) -> SimLake:
         require_pyarrow(lake)
         from causeway.sim.lake import SimLake
 
@@ -111,7 +115,7 @@ class SimRun:
             self.nemesis.begin()
             self._pass(self.options.safety)
             self.nemesis.heal()
-            reason = self._replace_storages()
+            reason = self._replace_storages() or self._cut_links() or self._be_busy()
             self._wind_down()
             reason = reason or self._converge()
             if reason is not None:
@@ -183,6 +187,57 @@ class SimRun:
             if reason is not None:
                 return f"after {number} replaced storages: {reason}"
             self.nemesis.replace_storage()
+        return None
+
+    def _cut_links(self) -> str | None:
+        """Cut one link between two brokers after another; who waited too long for it, or None."""
+        options = self.options
+        for _ in range(options.link_outages):
+            stop = self.world.now + options.patience
+            while self.convergence.pending() is not None and self.world.now < stop:
+                self._pass(LOOK_EVERY)
+            calm = self.world.now
+            self._pass(SECOND)
+            if self._waits_longer(SECOND // 2, calm) is not None:
+                return None  # what applications do is too much for this world without any fault
+            cut, since = self.nemesis.cut_link(), self.world.now
+            if cut is None:
+                return None
+            while self.world.now < since + options.cut_lasts:
+                self._pass(LOOK_EVERY)
+                reason = self._waits_longer(options.stall_max, since)
+                if reason is not None:
+                    return f"one link is cut, and {reason}"
+            self.nemesis.mend(cut)
+        return None
+
+    def _be_busy(self) -> str | None:
+        """Let the turns of all brokers take long for a while; who was taken for dead although it lives, or None."""
+        options, found = self.options, list[str]()
+
+        def look(process: Process, close: Close) -> None:
+            other = self.world.network.other_end(process, close.conn)
+            if close.reason == "silent for too long" and other is not None and other.broker and other.alive:
+                found.append(f"{process.name} takes {other.name} for dead, which is busy")
+
+        for _ in range(options.busy_spells):
+            stop = self.world.now + options.patience
+            while self.convergence.pending() is not None and self.world.now < stop:
+                self._pass(LOOK_EVERY)
+            self.world.on_close = look
+            self.nemesis.be_busy(options.silence // max(1, len(self.cluster.living())))
+            self._pass(BUSY_LASTS)
+            self.nemesis.be_busy(0)
+            self._pass(2 * options.silence)
+            self.world.on_close = None
+        return found[0] if found else None
+
+    def _waits_longer(self, most: Duration, since: Instant) -> str | None:
+        """Who has waited longer than this for what it sent since then."""
+        for application in self.applications.values():
+            found = application.unanswered(since)
+            if found is not None and self.world.now - found[0] > most:
+                return f"{application.name} has waited {(self.world.now - found[0]) / SECOND:.1f} s for {found[1]}"
         return None
 
     def _converge(self) -> str | None:

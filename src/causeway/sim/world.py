@@ -12,8 +12,19 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from causeway.core.effects import Effects, Load, Persist, PlanItems
-from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Planned, Received
+from causeway.core.effects import Close, Effects, Load, Persist, PlanItems
+from causeway.core.events import (
+    Clogged,
+    Closed,
+    Drained,
+    DriverEvent,
+    Lagged,
+    Loaded,
+    Opened,
+    Persisted,
+    Planned,
+    Received,
+)
 from causeway.core.machine import Machine
 from causeway.core.messages import Message
 from causeway.core.placing import PlannedItems, PlanRequest
@@ -53,6 +64,8 @@ class World:
         self.network = network
         self.processes: list[Process] = []
         self.watches: dict[type, list[Watch]] = {}
+        self.on_close: Callable[[Process, Close], None] | None = None
+        """Told of every connection that a machine ends."""
         self.on_trace: Callable[[TraceRecord], None] | None = None
         self.planner: Callable[[PlanRequest], PlannedItems] | None = None
         """Who answers landmarks instead of `causeway.placement.live`."""
@@ -101,12 +114,16 @@ class Process:
         "_durable",
         "_inbox",
         "_poked",
+        "_round",
+        "_round_before",
+        "_round_began",
         "_scheduled",
         "_spins",
         "_timer",
         "address",
         "after_turn",
         "broker",
+        "chunk",
         "clock",
         "cost_event",
         "cost_turn",
@@ -134,6 +151,13 @@ class Process:
         self.cost_turn: Duration = 20_000
         self.cost_event: Duration = 2_000
         """What a wake-up and each event in it cost in virtual time: while busy, events gather."""
+        self.chunk = 0
+        """While it is busy: so many frames are read from a connection at once, each connection in a turn of its own,
+        one after the other; 0: everything that has arrived is there in one turn."""
+        self._round: list[int] = []
+        """Connections that are not read yet since all were looked at."""
+        self._round_began: Instant = 0
+        self._round_before: Instant = 0
         self.after_turn: Callable[[], None] | None = None
         self._inbox: list[DriverEvent] = []
         self._durable: list[Persist] = []
@@ -224,6 +248,7 @@ class Process:
         self.stopped = False
         self._inbox, self._durable = [], []
         self._scheduled = self._poked = False
+        self._round, self._round_began = [], 0
         self._busy_until = 0
         self._timer = None
         self._spins = 0
@@ -238,7 +263,9 @@ class Process:
         if life != self.life or self.stopped:
             return
         self._scheduled = False
-        events, self._inbox = self._inbox, []
+        events = self._read() if self.chunk else self._inbox
+        if not self.chunk:
+            self._inbox = []
         if self._durable:
             durable, self._durable = self._durable, []
             self._release(durable, events)
@@ -264,6 +291,22 @@ class Process:
             if life != self.life:
                 return
         self._arm(local)
+        if self._inbox:
+            self._schedule()
+
+    def _read(self) -> list[DriverEvent]:
+        """What one connection brought: as a real driver gets it, which reads one after the other, up to a bound."""
+        now = self.world.now
+        if not self._round:
+            self._round = list(dict.fromkeys(getattr(event, "conn", 0) for event in self._inbox))
+            self._round_before, self._round_began = self._round_began or now, now
+        conn = self._round.pop(0) if self._round else 0
+        events = [event for event in self._inbox if getattr(event, "conn", 0) == conn][: self.chunk]
+        taken = {id(event) for event in events}
+        self._inbox = [event for event in self._inbox if id(event) not in taken]
+        if not self._inbox:
+            self._round, self._round_began = [], 0
+        return [Lagged(now - self._round_before), *events]
 
     def _release(self, durable: list[Persist], events: list[DriverEvent]) -> None:
         for persist in durable:
@@ -287,6 +330,8 @@ class Process:
         for pause in effects.pauses:
             network.read(self, pause.conn, reading=not pause.paused)
         for close in effects.closes:
+            if self.world.on_close is not None:
+                self.world.on_close(self, close)
             network.close(self, close.conn)
             # What it said before we closed it must not reach the machine afterwards.
             self._inbox = [event for event in self._inbox if getattr(event, "conn", None) != close.conn]

@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from causeway.domains.graph import check_domain
 from causeway.domains.layouts import MAIN
 from causeway.errors import ConfigError
+from causeway.lake.locations import locate
 from causeway.local import runfile
 from causeway.local.cluster import START_SECONDS_MAX, ProcessCluster
 from causeway.local.pids import ProcessId
@@ -99,7 +100,7 @@ class LocalCluster:
             copies=copies,
             port=0,
             prefix=_PREFIX,
-            settings=None if lake is None else {"lake": str(Path(lake).absolute())},
+            settings=None if lake is None else {"lake": locate(lake).absolute()},
             seating=_seating(found, brokers, domains),
         )
         self._temporary = data is None

@@ -16,6 +16,7 @@ from causeway.evaluate import aaa
 from causeway.evaluate.evaluation import Conclusion, Evaluation, Extent
 from causeway.evaluate.seat_costs import BROADCAST, PING, PING_ALL, UNICAST, CostCase, SeatCost, measure
 from causeway.pipeline.executors import Executors
+from causeway.pipeline.session import SessionFlags
 from causeway.spread import Processes
 
 TINY = aaa.Plan(
@@ -135,8 +136,8 @@ def test_full_run_is_measured_on_spark_unless_processes_are_asked_for(
     asked: list[str | None] = []
 
     @contextmanager
-    def session_for(name: str, *, master: str | None) -> Iterator[SimpleNamespace]:
-        asked.append(master)
+    def session_for(name: str, *, flags: SessionFlags) -> Iterator[SimpleNamespace]:
+        asked.append(flags.master)
         yield SimpleNamespace(sparkContext=None)
 
     monkeypatch.setattr("causeway.pipeline.session.check_spark", lambda: None)

@@ -6,7 +6,7 @@ import pytest
 
 from causeway.client.message import with_headers
 from causeway.client.outcomes import InquiryDone
-from causeway.client.stretches import MailboxExtent, ReadStretch
+from causeway.client.stretches import MailboxExtent, ReadFilter, ReadStretch, StretchInquiry
 from causeway.core.messages import Browse, Browsed, BrowsedBatch, Published, Settle, Settled
 from causeway.errors import ConfigError
 from causeway.types import SECOND, VOLATILE_FROM, Flag
@@ -27,8 +27,8 @@ def test_a_range_is_shown_in_stretches_and_nothing_behind_its_end(stage: Stage, 
     (one, first), (two, second), (three, third) = batch(3, [b"a", b"b"], 2), batch(6, [b"c"] * 4, 4), batch(20, [b"z"])
     head = Browsed("orders", asked.token, (one, two, three), False, 2, 21, 20, 30, 25, 7)
     stage.receive(home, head, first + second + third)
-    assert [(s.number, s.count, s.before) for s in question.result] == [(3, 2, 2), (6, 2, 4)]
-    assert [body for s in question.result for _, body in s.messages()] == [b"a", b"b", b"c", b"c"]
+    assert [(s.number, s.count, s.before) for s in question.result.stretches] == [(3, 2, 2), (6, 2, 4)]
+    assert [body for s in question.result.stretches for _, body in s.messages()] == [b"a", b"b", b"c", b"c"]
     assert question.extent == MailboxExtent(30, 25, 7)
     assert stage.session.browse_on(question) is None  # the range is over, the mailbox is not
 
@@ -45,6 +45,28 @@ def test_a_page_that_did_not_hold_the_range_is_followed_by_the_next(stage: Stage
     stage.turn()
     (asked,) = stage.said(Browse, home)
     assert (asked.after, asked.limit, asked.row) == (3, 2, 0)
+
+
+def test_a_page_says_what_was_passed_over(stage: Stage, home: str) -> None:
+    wanted = ReadFilter(topics=("roads/*/speed",), since=5)
+    question = stage.session.read("orders", 0, 10, row=-1, wanted=wanted)
+    stage.turn()
+    (asked,) = stage.said(Browse, home)
+    assert (asked.topics, asked.since, asked.until, asked.stop) == (("roads/*/speed",), 5, 0, 10)
+    one, first = batch(2, [b"a"] * 2, 12)
+    head = Browsed("orders", asked.token, (one,), False, -1, 0, 6, 30, 25, 7, passed=5, ever_through=17)
+    stage.receive(home, head, first)
+    page = question.result
+    assert (page.count, page.passed, page.through) == (7, 5, 17)
+    following = stage.session.browse_on(question)
+    assert isinstance(following, StretchInquiry)
+    assert (following.after, following.wanted) == (6, wanted)
+
+
+@pytest.mark.parametrize("wanted", [ReadFilter(topics=("a//b",)), ReadFilter(topics=("a",) * 33), ReadFilter(since=-1)])
+def test_what_cannot_be_wanted_is_refused_here(stage: Stage, wanted: ReadFilter) -> None:
+    with pytest.raises(ConfigError):
+        stage.session.read("orders", 0, 10, row=-1, wanted=wanted)
 
 
 def test_a_stretch_knows_ids_headers_topic_and_offset() -> None:

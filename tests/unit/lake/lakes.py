@@ -5,17 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
+from causeway.lake.segments import read_table
+from causeway.lake.table import listing
 from causeway.trace import Step, TraceRecord
 
 
 def rows_of(lake: Path, kind: str = "events") -> list[dict[str, Any]]:
     """All rows of a kind that a reader sees, in the order of writers, lives and sequence or time; seals aside."""
     found: list[dict[str, Any]] = []
-    for path in sorted(lake.glob(f"day=*/domain=*/kind={kind}/*.parquet")):
-        if not path.name.startswith("."):
-            found += pq.read_table(path, partitioning=None).to_pylist()
+    for segment in listing(str(lake), kind).live:
+        found += read_table(segment.location).to_pylist()
     if kind == "events":
         found = [row for row in found if row["step"] != Step.SEALED]
     place = "sequence" if kind == "events" else "second"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from causeway.lake.seal import row_digest
-from causeway.lake.segments import WriterName
+from causeway.lake.segments import WriterName, read_table
+from causeway.lake.table import listing
 from causeway.lake.writer import LakeWriter
 from causeway.trace import Step
 from tests.unit.lake.lakes import some_record
@@ -17,8 +16,7 @@ BROKER = WriterName("b1", "broker", 5, "north")
 
 
 def written(lake: Path) -> list[dict[str, Any]]:
-    files = sorted(lake.glob("day=*/domain=*/kind=events/*.parquet"))
-    return [row for path in files for row in pq.read_table(path, partitioning=None).to_pylist()]
+    return [row for one in listing(str(lake), "events").live for row in read_table(one.location).to_pylist()]
 
 
 def seals_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -31,6 +31,10 @@ def table(rows: int = 10) -> pa.Table:
     return pa.table({"n": [int.from_bytes(os.urandom(6), "big") for _ in range(rows)]})
 
 
+def written(folder: SegmentFolder, rows: pa.Table) -> Path:
+    return Path(folder.write(rows, "2026-11-17", "events").path)
+
+
 def names(lake: Path) -> list[str]:
     return sorted(path.name for path in lake.rglob("*.parquet"))
 
@@ -38,7 +42,7 @@ def names(lake: Path) -> list[str]:
 def test_segment_lies_where_readers_look_for_it(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path, WRITER, MIB)
     folder.open()
-    path = folder.write(table(3), "2026-11-17", "events")
+    path = written(folder, table(3))
     where = path.relative_to(tmp_path)
     assert str(where) == "day=2026-11-17/domain=north/kind=events/application-shop%2Ftill-1-7-000001.parquet"
     assert pq.read_table(path, partitioning=None).num_rows == 3
@@ -50,7 +54,7 @@ def test_oldest_segments_of_the_writer_make_room(tmp_path: Path) -> None:
     kept = stranger.write(table(), "2026-11-16", "events")
     folder = SegmentFolder(tmp_path, WRITER, 20_000)
     folder.open()
-    paths = [folder.write(table(), "2026-11-17", "events") for _ in range(7)]
+    paths = [written(folder, table()) for _ in range(7)]
     assert [path.exists() for path in paths] == [False] * 3 + [True] * 4  # each counts for 4096 bytes at least
     assert folder.deleted == 3
     assert folder.bytes <= 20_000
@@ -63,9 +67,9 @@ def test_oldest_segments_of_the_writer_make_room(tmp_path: Path) -> None:
 def test_segments_are_as_old_as_their_number_says_and_not_its_text(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path, WRITER, MIB)
     folder.open()
-    first = folder.write(table(), "2026-11-17", "events")
+    first = written(folder, table())
     newest = first.rename(first.with_name("application-shop%2Ftill-1-7-1000000.parquet"))
-    older = folder.write(table(), "2026-11-17", "events")
+    older = written(folder, table())
     SegmentFolder(tmp_path, WRITER._replace(life=8), 5_000).open()
     assert (newest.exists(), older.exists()) == (True, False)
 
@@ -73,20 +77,20 @@ def test_segments_are_as_old_as_their_number_says_and_not_its_text(tmp_path: Pat
 def test_broker_and_application_of_one_name_count_each_their_own(tmp_path: Path) -> None:
     broker = SegmentFolder(tmp_path, WRITER._replace(role="broker"), MIB)
     broker.open()
-    kept = broker.write(table(), "2026-11-17", "events")
+    kept = written(broker, table())
     folder = SegmentFolder(tmp_path, WRITER, 1)
     folder.open()
-    folder.write(table(), "2026-11-17", "events")
+    written(folder, table())
     assert kept.exists()
 
 
 def test_segment_larger_than_the_bound_stays_until_the_next(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path, WRITER, 5_000)
     folder.open()
-    large = folder.write(table(5_000), "2026-11-17", "events")
+    large = written(folder, table(5_000))
     assert large.stat().st_size > 5_000
     assert large.exists()
-    folder.write(table(), "2026-11-17", "events")
+    written(folder, table())
     assert not large.exists()
 
 
@@ -97,9 +101,10 @@ def test_nothing_is_left_of_a_segment_that_cannot_be_written(tmp_path: Path) -> 
     blocked.mkdir(parents=True)
     (blocked / "application-shop%2Ftill-1-7-000001.parquet").mkdir()  # renaming a file onto a folder fails
     with pytest.raises(OSError, match="directory"):
-        folder.write(table(), "2026-11-17", "events")
+        written(folder, table())
     assert [path.name for path in blocked.iterdir()] == ["application-shop%2Ftill-1-7-000001.parquet"]
-    assert folder.write(table(), "2026-11-17", "events").exists()
+    (blocked / "application-shop%2Ftill-1-7-000001.parquet").rmdir()
+    assert written(folder, table()).exists()
 
 
 def test_killed_writer_leaves_only_whole_segments_and_its_next_life_removes_the_rest(tmp_path: Path) -> None:

@@ -92,3 +92,16 @@ def test_port_in_use_is_found_before_anything_is_started(tmp_path: Path) -> None
             ProcessCluster(tmp_path, run).check_ports()
     ProcessCluster(tmp_path, run).check_ports()
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_launches_brokers_makes_their_command_line(tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def launch(entry: BrokerEntry, line: list[str]) -> list[str]:
+        seen.extend([entry.name, *line])
+        return [sys.executable, "-c", "raise SystemExit(3)"]
+
+    with pytest.raises(TransportError, match="exit code 3"):
+        await ProcessCluster(tmp_path, plan(None, brokers=1), launch).start(seconds_max=20)
+    assert seen[0] == "broker-1"
+    assert "broker" in seen

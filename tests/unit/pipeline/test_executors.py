@@ -1,4 +1,4 @@
-"""As many cases are under way as there are places, also when executors come late."""
+"""Many cases are under way at once, and who stops listening pays for no more."""
 
 from __future__ import annotations
 
@@ -7,63 +7,60 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+import pyarrow as pa
 
-from causeway.pipeline import executors
 from causeway.pipeline.executors import Executors
 
 
-class LateContext:
-    """A cluster whose executors register when the first two cases are under way already."""
+class Session:
+    """A cluster that runs what it is given once so many cases are under way."""
 
-    def __init__(self, late: int) -> None:
-        self.late = late
+    def __init__(self, together: int) -> None:
+        self.together = together
         self.running = 0
         self.lock = threading.Lock()
         self.all_here = threading.Event()
-        self.cancelled = False
+        self.interrupted = ""
 
-    @property
-    def defaultParallelism(self) -> int:  # noqa: N802
-        return self.late if self.running else 2
+    def addTag(self, tag: str) -> None:  # noqa: N802
+        self.tag = tag
 
-    def addJobTag(self, tag: str) -> None:  # noqa: N802
-        pass
+    def interruptTag(self, tag: str) -> None:  # noqa: N802
+        self.interrupted = tag
 
-    def cancelJobsWithTag(self, tag: str) -> None:  # noqa: N802
-        self.cancelled = True
+    def createDataFrame(self, rows: list[tuple[bytearray]], schema: str) -> Session.Frame:  # noqa: N802
+        return Session.Frame(self, [bytes(row[0]) for row in rows])
 
-    def parallelize(self, cases: list[int], slices: int) -> LateContext.Task:
-        return LateContext.Task(self, cases)
+    class Frame:
+        def __init__(self, session: Session, cases: list[bytes]) -> None:
+            self.session, self.cases = session, cases
 
-    class Task:
-        def __init__(self, context: LateContext, cases: list[int]) -> None:
-            self.context, self.cases = context, cases
-
-        def map(self, measure: Callable[[int], int]) -> LateContext.Task:
-            self.measure = measure
+        def coalesce(self, parts: int) -> Session.Frame:
             return self
 
-        def collect(self) -> list[int]:
-            context = self.context
-            with context.lock:
-                context.running += 1
-                if context.running == context.late:
-                    context.all_here.set()
-            assert context.all_here.wait(20), f"only {context.running} cases are under way"
-            return [self.measure(case) for case in self.cases]
+        def mapInArrow(self, work: Callable[[Any], Any], schema: str) -> Session.Frame:  # noqa: N802
+            self.work = work
+            return self
+
+        def collect(self) -> list[SimpleNamespace]:
+            session = self.session
+            with session.lock:
+                session.running += 1
+                if session.running == session.together:
+                    session.all_here.set()
+            assert session.all_here.wait(20), f"only {session.running} cases are under way"
+            batches = self.work(iter([pa.RecordBatch.from_pydict({"case": self.cases})]))
+            return [SimpleNamespace(found=found) for batch in batches for found in batch.column(0).to_pylist()]
 
 
-def test_executors_that_come_late_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "PLACES_SECONDS", 0.01)
-    session: Any = SimpleNamespace(sparkContext=LateContext(6))
+def test_cases_do_not_wait_for_each_other() -> None:
+    session: Any = Session(6)
     assert sorted(Executors(session).run(abs, [-1, -2, -3, -4, -5, -6])) == [(at, at + 1) for at in range(6)]
 
 
 def test_who_stops_listening_pays_for_no_more() -> None:
-    context = LateContext(1)
-    session: Any = SimpleNamespace(sparkContext=context)
+    session: Any = Session(1)
     found = Executors(session).run(abs, [-1, -2, -3])
-    assert next(found) == (0, 1)
+    assert next(found)[1] in (1, 2, 3)
     found.close()  # type: ignore[attr-defined]
-    assert context.cancelled
+    assert session.interrupted == session.tag

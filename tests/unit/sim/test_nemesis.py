@@ -59,7 +59,7 @@ def test_nemesis_makes_the_faults_it_has_a_rate_for_and_no_others(fault: str, wo
 
 
 def test_cuts_part_one_client_from_one_broker_it_is_connected_to_and_nobody_else() -> None:
-    world, cluster, nemesis, _ = scene(link_cuts=600.0, link_cut_max=SECOND // 10, one_way=0.0)
+    world, cluster, nemesis, _ = scene(client_cuts=600.0, client_cut_max=SECOND // 10, one_way=0.0)
     client = world.process("client")
     nemesis.clients.append(client)
     nemesis.begin()

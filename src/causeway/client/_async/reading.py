@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator
 
 from causeway.client._async.base import wait_of
 from causeway.client._async.receiving import BusReceiving
 from causeway.client.arguments import check_wait
-from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
+from causeway.client.stretches import EVERYTHING, MailboxExtent, ReadFilter, ReadPage, ReadStretch, StretchInquiry
 from causeway.errors import Code, Refused
 from causeway.limits import ID_MAX
 from causeway.types import VOLATILE_FROM
@@ -43,17 +42,34 @@ class BusReading(BusReceiving):
         The next page is asked for before this one is shown; `timeout` is for each. With `limit` it ends after so many
         messages. `row` is the number of the batch in which `start` lies, if you know it: it saves the search.
         """
+        async for page in self.read_pages(mailbox, start, stop, row=row, limit=limit, timeout=timeout):
+            for stretch in page.stretches:
+                yield stretch
+
+    async def read_pages(
+        self,
+        mailbox: str,
+        start: int = 0,
+        stop: int = VOLATILE_FROM,
+        *,
+        wanted: ReadFilter = EVERYTHING,
+        row: int = -1,
+        limit: int = ID_MAX,
+        timeout: float | None = None,
+    ) -> AsyncIterator[ReadPage]:
+        """The same page by page, and only what is wanted: the broker says how many others it passed over."""
         wait = wait_of(timeout)
         session, lock = self._engine.session, self._engine.lock
         with lock:
-            page: StretchInquiry | None = session.read(mailbox, start, stop, row=row, limit=limit, timeout=wait)
+            page: StretchInquiry | None = session.read(
+                mailbox, start, stop, row=row, limit=limit, wanted=wanted, timeout=wait
+            )
         while page is not None:
-            stretches: deque[ReadStretch] = deque(await self._answer(page))
+            found: ReadPage = await self._answer(page)
             with lock:
                 following = session.browse_on(page, timeout=wait)
                 self._engine.wake()
-            while stretches:
-                yield stretches.popleft()
+            yield found
             assert following is None or isinstance(following, StretchInquiry)
             page = following
 

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 from causeway.client._sync.base import wait_of
 from causeway.client._sync.receiving import BusReceiving
 from causeway.client.arguments import check_wait
-from causeway.client.stretches import MailboxExtent, ReadStretch, StretchInquiry
+from causeway.client.stretches import EVERYTHING, MailboxExtent, ReadFilter, ReadPage, ReadStretch, StretchInquiry
 from causeway.errors import Code, Refused
 from causeway.limits import ID_MAX
 from causeway.types import VOLATILE_FROM
@@ -42,17 +41,34 @@ class BusReading(BusReceiving):
         The next page is asked for before this one is shown; `timeout` is for each. With `limit` it ends after so many
         messages. `row` is the number of the batch in which `start` lies, if you know it: it saves the search.
         """
+        for page in self.read_pages(mailbox, start, stop, row=row, limit=limit, timeout=timeout):
+            for stretch in page.stretches:
+                yield stretch
+
+    def read_pages(
+        self,
+        mailbox: str,
+        start: int = 0,
+        stop: int = VOLATILE_FROM,
+        *,
+        wanted: ReadFilter = EVERYTHING,
+        row: int = -1,
+        limit: int = ID_MAX,
+        timeout: float | None = None,
+    ) -> Iterator[ReadPage]:
+        """The same page by page, and only what is wanted: the broker says how many others it passed over."""
         wait = wait_of(timeout)
         session, lock = self._engine.session, self._engine.lock
         with lock:
-            page: StretchInquiry | None = session.read(mailbox, start, stop, row=row, limit=limit, timeout=wait)
+            page: StretchInquiry | None = session.read(
+                mailbox, start, stop, row=row, limit=limit, wanted=wanted, timeout=wait
+            )
         while page is not None:
-            stretches: deque[ReadStretch] = deque(self._answer(page))
+            found: ReadPage = self._answer(page)
             with lock:
                 following = session.browse_on(page, timeout=wait)
                 self._engine.wake()
-            while stretches:
-                yield stretches.popleft()
+            yield found
             assert following is None or isinstance(following, StretchInquiry)
             page = following
 

@@ -28,6 +28,10 @@ GRACE = 100 * MILLISECOND
 """How long a proposer that has a quorum waits for the other living members: who answers need not be copied anew."""
 
 
+TRIES_DOUBLED = 3
+"""The patience with an attempt doubles so often while attempts take too long."""
+
+
 class Election:
     """Proposer and acceptor."""
 
@@ -41,13 +45,16 @@ class Election:
         number = max(group.meta.promised[0], group.ballot_seen) + 1
         group.attempt = Attempt((number, r.me.id))
         r.deadlines.cancel(("grace", group.key))
-        r.deadlines.set(("attempt", group.key), turn.now + r.settings.retry * 2 + r.rng.randrange(r.settings.retry))
+        # Brokers that are too busy to answer in time are not helped by more questions.
+        wait = r.settings.retry * 2 + r.rng.randrange(r.settings.retry)
+        r.deadlines.set(("attempt", group.key), turn.now + (wait << min(group.tries, TRIES_DOUBLED)))
         for voter in voters(group.config):
             r.send(turn, voter.peer.id, Prepare(group.key, group.config, group.attempt.ballot))
 
     def give_up(self, turn: Turn, group: Group) -> None:
         """The attempt took too long; whoever still wants a change tries again with a higher ballot."""
         group.attempt = None
+        group.tries += 1
         self._r.touch(group.key)
 
     def on_promised(self, turn: Turn, peer: Peer, head: Promised) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Final
 
 from causeway.config import BrokerConfig
 from causeway.core.deadlines import Alarm
@@ -18,7 +19,7 @@ from causeway.core.groups.loading import Loading, Purpose, bulk_interval, other_
 from causeway.core.groups.membership import Membership
 from causeway.core.groups.policy import Policy
 from causeway.core.groups.recovery import recover
-from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, TraceCopies
+from causeway.core.groups.registry import ROOT, ROOT_NAME, Registry, Timer, TraceCopies
 from causeway.core.groups.replication import Replication
 from causeway.core.groups.salvage import Salvages
 from causeway.core.groups.state import Tenure, described, is_quorum, member_of, shortage, voters
@@ -52,9 +53,12 @@ from causeway.core.messages import (
 )
 from causeway.core.messages.soundness import group_fault
 from causeway.core.ports import Links, Ring
-from causeway.limits import CHUNK_BYTES_MAX
+from causeway.limits import CHUNK_BYTES_MAX, GROUPS_SETTLED_MAX
 from causeway.store.base import Page, Put, Row, Write
 from causeway.types import BrokerId, Instant, Key, Peer, key_of
+
+SETTLE: Final[Timer] = ("settle", b"")
+"""More groups were touched than one turn reconsiders."""
 
 
 class Groups:
@@ -73,6 +77,8 @@ class Groups:
         self._salvages = Salvages(self._r, self._membership, self.directory)
         self._policy = Policy(self._r, self._election, self._replication, self._loading, self.directory)
         self._taking: dict[Key, list[Row]] = {}
+        self._settled = 0
+        """Groups that this turn has reconsidered."""
 
     # ports.Groups ----------------------------------------------------------------------------------------------
     def config(self, group: Key) -> Config | None:
@@ -283,6 +289,7 @@ class Groups:
 
     def flush(self, turn: Turn) -> None:
         """The end of a turn: all that it wrote is one Persist, all that it has for a copy one frame."""
+        self._settled = 0
         self._r.out.flush(turn, self._r.new_token())
 
     def on_loaded(self, turn: Turn, token: int, page: Page) -> None:
@@ -296,6 +303,7 @@ class Groups:
         self._r.parting.pop(peer.id, None)  # it says so again if it still is
         for group in self._r.groups.values():
             self._membership.lost_storage(group, peer)
+            group.tries = 0
             if group.member(peer.id) is not None:
                 if group.config.owner == peer.id:
                     self._r.send(turn, peer.id, Inquire(group.key, group.config.epoch))
@@ -306,6 +314,7 @@ class Groups:
     def on_peer_down(self, turn: Turn, peer: Peer) -> None:
         self._r.suspected[peer.id] = None
         for group in self._r.groups.values():
+            group.tries = 0
             if group.member(peer.id) is not None:
                 self._r.touch(group.key)
         self.directory.on_peer_down(turn, peer)
@@ -354,6 +363,10 @@ class Groups:
     def _settle(self, turn: Turn) -> None:
         """Reconsider the groups this stimulus touched, then start the loads it asked for."""
         while self._r.touched:
+            if self._settled >= GROUPS_SETTLED_MAX:
+                self._r.deadlines.set_if_unset(SETTLE, turn.now)
+                break
+            self._settled += 1
             key = next(iter(self._r.touched))
             del self._r.touched[key]
             group = self._r.groups.get(key)

@@ -205,7 +205,7 @@ class Membership:
                 turn.tell(OwnershipLost(key, config))
         group.attempt = None
         group.gone.clear()
-        group.ballot_seen = 0
+        group.ballot_seen = group.tries = 0
         for timer in ("attempt", "grace", "fenced", "takeover"):
             r.deadlines.cancel((timer, key))
         r.learn(key, config)

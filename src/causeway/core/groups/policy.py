@@ -25,7 +25,8 @@ AUDIT_EVERY = 25
 """Heartbeats between two questions of a member to its group's owner."""
 
 WITNESS_PATIENCE = 4
-"""So many times the patience of a migration, and up to twice that, a group goes on with fewer witnesses than it could.
+"""So many times the patience of a migration, and up to twice that, a group goes on with fewer witnesses than it could,
+unless their votes are lost for good.
 A broker is witness of many groups, on both ways of critical topics too: they shall not all stand still at once."""
 
 
@@ -99,8 +100,12 @@ class Policy:
         if r.leaving:
             r.deadlines.set_if_unset(("migrate", group.key), turn.now + r.settings.retry)
         elif self._unlike(group) is Unlike.WITNESSES:
-            wait = WITNESS_PATIENCE * r.settings.migrate_after
-            r.deadlines.set_if_unset(("migrate", group.key), turn.now + wait + r.rng.randrange(wait))
+            # A vote that is lost with its storage never counts again, and without disks every restart loses one.
+            void = any(m.peer.id in group.gone for m in group.config.witnesses)
+            wait = r.settings.migrate_after * (1 if void else WITNESS_PATIENCE)
+            if self.exposed(group):
+                wait = min(wait, r.settings.retry)
+            r.deadlines.set_sooner(("migrate", group.key), turn.now + wait + r.rng.randrange(wait))
         else:
             r.deadlines.set_sooner(("migrate", group.key), turn.now + r.settings.migrate_after)
 

@@ -32,6 +32,9 @@ from causeway.limits import CHUNK_SINCE_BYTES_MAX, GROUP_PENDING_MAX, RESENT_AT_
 from causeway.store.base import Delete, Page, Put, Row, Write
 from causeway.types import BrokerId, Key, Peer
 
+RETRIES_DOUBLED = 3
+"""The pause before something is sent again doubles so often while nothing is answered."""
+
 _encode = msgspec.msgpack.Encoder().encode
 _operations_decoder: msgspec.msgpack.Decoder[list[list[Write]]] = msgspec.msgpack.Decoder(list[list[Write]])
 _rows_decoder: msgspec.msgpack.Decoder[list[Row]] = msgspec.msgpack.Decoder(list[Row])
@@ -131,7 +134,9 @@ class Replication:
 
     def _retry_later(self, turn: Turn, group: Group, tenure: Tenure) -> None:
         tenure.retrying = True
-        self._r.deadlines.set(("retry", group.key), turn.now + self._r.settings.retry)
+        # Brokers that are too busy to answer in time are not helped by more questions.
+        wait = self._r.settings.retry << min(tenure.retries, RETRIES_DOUBLED)
+        self._r.deadlines.set(("retry", group.key), turn.now + wait)
 
     def may_append(self, group: Group) -> bool:
         """Whether an operation would be accepted now."""
@@ -176,6 +181,7 @@ class Replication:
             tenure.behind[peer.id] = None
             self._r.touch(head.group)
             return
+        tenure.retries = 0
         tenure.confirmed[peer.id] = max(head.seq, tenure.confirmed.get(peer.id, -1))
         if peer.id in group.config.incomplete and peer.id not in tenure.transfers and peer.id not in tenure.whole:
             tenure.transfers[peer.id] = Transfer()
@@ -195,6 +201,7 @@ class Replication:
             confirmed = tenure.confirmed
             if broker in confirmed and confirmed[broker] < seq <= group.position[1]:
                 confirmed[broker] = seq
+                tenure.retries = 0
                 self.advance(turn, group)
 
     def advance(self, turn: Turn, group: Group) -> None:
@@ -223,6 +230,7 @@ class Replication:
         if tenure is None:
             return
         tenure.retrying = False
+        tenure.retries += 1
         self.announce(turn, group)
         for broker in tenure.confirmed:
             self._resend(turn, group, broker)
@@ -278,6 +286,7 @@ class Replication:
         transfer = group.tenure.transfers.get(peer.id)
         if transfer is None or transfer.stop is None or head.start != transfer.start:
             return
+        group.tenure.retries = 0
         if head.ok:
             transfer.start = transfer.stop
         transfer.stop = None

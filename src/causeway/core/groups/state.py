@@ -82,6 +82,8 @@ class Tenure:
     pending: deque[Operation] = field(default_factory=deque)
     tokens: dict[BrokerId, int] = field(default_factory=dict)
     """The other members of the epoch, and what each was admitted with."""
+    retries: int = 0
+    """So often in a row something went unanswered, while nothing else was answered."""
     retrying: bool = False
     """A timer runs, after which what went unanswered is sent again."""
     local: int = 0
@@ -123,6 +125,8 @@ class Group:
     gone: dict[BrokerId, int] = field(default_factory=dict)
     """Voters whose storage is another than they were admitted with, with the token they offer now."""
     ballot_seen: int = 0
+    tries: int = 0
+    """Attempts at the next epoch that took too long, since somebody else came or went."""
     previous: Config | None = None
     """The epoch before, as far as this life remembers: its members may still hold rows that are damaged here."""
 

@@ -1,7 +1,8 @@
 """What is remembered of one connection, and of one broker: plain state, no decisions.
 
-A broker has at most one connection in use. While two brokers dial each other at the same time there is a second one
-for a moment; it is closed from both ends without losing what is on it (see `links`).
+A broker is sent to over one connection, the best of those that lead to it: its own, and, while that one is broken or
+slow, some that lead over third brokers (see `bypass`). While two brokers dial each other at the same time there is one
+too many for a moment; it is closed from both ends without losing what is on it (see `links`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from causeway.core.effects import Conn
 from causeway.core.messages import Burden, Message
-from causeway.types import Duration, Instant, Peer
+from causeway.types import BrokerId, Duration, Instant, Peer
 
 
 class Stage(enum.IntEnum):
@@ -41,6 +42,7 @@ class Channel:
         "asked",
         "clogged",
         "conn",
+        "doubted_at",
         "heard_at",
         "incarnation",
         "known_burden",
@@ -49,18 +51,23 @@ class Channel:
         "name",
         "nonce",
         "remote",
+        "round_trip",
         "said_at",
         "said_wanted",
+        "slowest",
         "stage",
         "timed_at",
         "told",
         "told_at",
         "used_at",
+        "via",
         "wanted",
     )
 
-    def __init__(self, conn: Conn, stage: Stage, now: Instant) -> None:
+    def __init__(self, conn: Conn, stage: Stage, now: Instant, via: BrokerId | None = None) -> None:
         self.conn: Final = conn
+        self.via: Final = via
+        """The third broker that it leads over; None: a connection of its own."""
         self.stage = stage
         self.heard_at = now
         """When any frame last arrived."""
@@ -79,6 +86,12 @@ class Channel:
         self.nonce = 0
         """Of the Ping (or, 0, the Hello) sent at `timed_at` and not yet answered."""
         self.timed_at: Instant = 0
+        self.doubted_at: Instant = 0
+        """When the first question was sent that nothing has answered since; 0 when all are answered."""
+        self.round_trip: Duration | None = None
+        """Smoothed, of this connection alone."""
+        self.slowest: Duration = 0
+        """The longest that an answer took of late: how busy the other end is."""
         self.clogged = False
         self.remote = ""
         """Of an inbound one: the address at its other end."""
@@ -103,6 +116,25 @@ class Channel:
         """Whether we opened it."""
         return self.conn % 2 == 1
 
+    def is_doubtful(self, now: Instant, patience: Duration) -> bool:
+        """Whether an answer is overdue, as far as answers usually take here."""
+        if not self.doubted_at:
+            return False
+        return now - self.doubted_at >= max(patience, 2 * (self.round_trip or 0))
+
+    def measured(self, sample: Duration) -> None:
+        """Take one round trip into the smoothed one."""
+        self.round_trip = smoothed(self.round_trip, sample)
+        self.slowest = max(sample, self.slowest - self.slowest // 4)
+        if self.via is None and self.link is not None:
+            best = self.link.round_trip_best
+            self.link.round_trip_best = sample if best is None else min(best, sample)
+
+
+def smoothed(before: Duration | None, sample: Duration) -> Duration:
+    """A round trip with one more sample in it (RFC 6298's gain of 1/8)."""
+    return sample if before is None else (7 * before + sample) // 8
+
 
 class Link:
     """One broker: how to reach it, and what waits for it."""
@@ -112,6 +144,7 @@ class Link:
         "burden",
         "burden_at",
         "channel",
+        "channels",
         "cluster",
         "confirmed",
         "dial",
@@ -123,6 +156,8 @@ class Link:
         "queued_bytes",
         "rest_until",
         "round_trip",
+        "round_trip_best",
+        "tried",
     )
 
     def __init__(self, peer: Peer) -> None:
@@ -137,6 +172,9 @@ class Link:
         """As it said in its last Hello or Welcome."""
         self.incarnation = 0
         self.channel: Channel | None = None
+        """What we send over: one of those below, None when there is none."""
+        self.channels: list[Channel] = []
+        """All that lead to it and are greeted, at most one over each third broker."""
         self.dial: Channel | None = None
         self.queue: deque[tuple[Message, bytes]] = deque()
         self.queued_bytes = 0
@@ -145,9 +183,19 @@ class Link:
         self.rest_until: Instant = 0
         """No dial before this."""
         self.round_trip: Duration | None = None
+        """Smoothed, of the connections that we sent over."""
+        self.round_trip_best: Duration | None = None
+        """The shortest one on a connection of its own: where it is today is far or near by this."""
+        self.tried = 0
+        """Third brokers that were asked for a way to it."""
         self.burden: Burden | None = None
         """What it last said of its load, and when."""
         self.burden_at: Instant = 0
+
+    @property
+    def direct(self) -> Channel | None:
+        """The connection of its own."""
+        return next((channel for channel in self.channels if channel.via is None), None)
 
     def enqueue(self, head: Message, body: bytes, frames_max: int, bytes_max: int) -> None:
         """Keep a frame until the link is up; dropped when there are too many (the sender has a retry)."""
@@ -161,6 +209,5 @@ class Link:
         self.queued_bytes = 0
 
     def measured(self, sample: Duration) -> None:
-        """Take one round trip into the smoothed one (RFC 6298's gain of 1/8)."""
-        before = self.round_trip
-        self.round_trip = sample if before is None else (7 * before + sample) // 8
+        """Take one round trip into the smoothed one."""
+        self.round_trip = smoothed(self.round_trip, sample)

@@ -114,12 +114,15 @@ class Greeting:
         book.forget_address(channel)
         expected = channel.link
         if expected is not None:
-            expected.dial = None
+            if expected.dial is channel:
+                expected.dial = None
             if expected.peer.id != head.peer.id:
                 book.dial_failed(turn, expected)
         self._standing.hear_root(turn, head.root)
+        channel.measured(turn.now - channel.timed_at)
         link = book.established(turn, channel, head.peer, head.incarnation, head.cluster)
-        link.measured(turn.now - channel.timed_at)
+        if link.channel is channel:
+            link.measured(turn.now - channel.timed_at)
         self._locator.hear(turn, channel, head.burden)
 
     @staticmethod

@@ -1,8 +1,8 @@
 """Connections to brokers and clients: who is at the other end, whether it lives, and what waits for it.
 
 The door of this package. Owns: nothing of its own; it sorts stimuli to `greeting` (first frames), `pulse` (signs of
-life), `locator` (where a client should go) and `book` (the state), and answers questions. Must not know: what the
-frames mean.
+life), `bypass` (ways over third brokers), `locator` (where a client should go) and `book` (the state), and answers
+questions. Must not know: what the frames mean.
 
 Two brokers that dial each other at the same time accept both connections, keep the one dialled by the smaller id,
 and close the other by a Goodbye from each end: whoever has sent its Goodbye sends nothing more and still listens
@@ -21,6 +21,7 @@ from causeway.core.deadlines import Alarm
 from causeway.core.effects import Close, Conn, Send
 from causeway.core.events import ClientMessage, MembershipChanged, PeerMessage
 from causeway.core.links.book import SWEEP, Book
+from causeway.core.links.bypass import Bypasses
 from causeway.core.links.channel import Channel, Stage
 from causeway.core.links.greeting import Greeting, refusal
 from causeway.core.links.locator import Locator
@@ -29,6 +30,7 @@ from causeway.core.links.standing import Standing
 from causeway.core.machine import Turn
 from causeway.core.messages import (
     Beat,
+    Bypassed,
     Config,
     Echo,
     Goodbye,
@@ -73,7 +75,8 @@ class Links:
         self._channels = self._book.channels
         self._locator = Locator(config, self._standing, self._book)
         self._greeting = Greeting(config, self._standing, self._book, self._locator)
-        self._pulse = Pulse(config, self._standing, self._book, self._locator, rng)
+        self._bypasses = Bypasses(config, self._book, self._greeting, self.on_received)
+        self._pulse = Pulse(config, self._standing, self._book, self._locator, self._bypasses, rng=rng)
 
     @property
     def cluster(self) -> str:
@@ -175,6 +178,18 @@ class Links:
         if count > 0:
             self._book.pins[broker] = count
 
+    def bypassed(self) -> dict[str, str]:
+        """Brokers that we send to over a third one, with that one, by name: the links between are broken or slow."""
+        return {
+            link.peer.name: self._links[link.channel.via].peer.name
+            for link in self._links.values()
+            if link.channel is not None and link.channel.via is not None
+        }
+
+    def enclose(self, turn: Turn) -> None:
+        """The end of a turn: what was sent on ways over third brokers is put into envelopes."""
+        self._bypasses.enclose(turn)
+
     def client(self, conn: Conn) -> tuple[str, int] | None:
         """Name and incarnation of the client on a connection."""
         channel = self._book.clients.get(conn)
@@ -214,9 +229,10 @@ class Links:
         """We belong to a cluster now: links to brokers of another one, made before we knew, end."""
         self._standing.cluster = cluster
         for link in list(self._links.values()):
-            if link.channel is not None and link.cluster not in ("", cluster):
+            if link.cluster not in ("", cluster):
                 detail = f"cluster={link.cluster!r}: this broker has joined {cluster!r}"
-                self._book.refuse(turn, link.channel, Code.BAD_FIELD, detail)
+                for channel in list(link.channels):
+                    self._book.refuse(turn, channel, Code.BAD_FIELD, detail)
 
     def learn_root(self, config: Config) -> bool:
         """Keep the membership of the directory's group with the highest epoch; whether this was news."""
@@ -245,7 +261,9 @@ class Links:
         channel.heard_at = turn.now
         stage = channel.stage
         if stage is _BROKER or stage is _CLOSING:
-            if type(head) in _OURS:
+            if type(head) is Bypassed:
+                self._bypasses.on_bypassed(turn, channel, head, body)
+            elif type(head) in _OURS:
                 self._on_broker_frame(turn, channel, head)
             elif stage is _BROKER or channel.is_current:
                 assert channel.link is not None
@@ -279,6 +297,10 @@ class Links:
         if channel is not None:
             channel.clogged = False
 
+    def on_lagged(self, duration: Duration) -> None:
+        """What arrives may wait so long before we are told of it."""
+        self._pulse.on_lagged(duration)
+
     def next_deadline(self) -> Instant | None:
         """When `on_deadline` has something to do."""
         return self._book.timers.next()
@@ -292,7 +314,7 @@ class Links:
                 link = self._links.get(BrokerId(which)) if isinstance(which, bytes) else None
                 if link is not None and link.queue:
                     self._book.dial_when_rested(turn, link)
-            elif isinstance(which, int):
+            elif isinstance(which, int) and which in self._channels:  # not if it led over one that has just been cut
                 self._on_overdue(turn, self._channels[which])
 
     def _on_overdue(self, turn: Turn, channel: Channel) -> None:
@@ -325,8 +347,8 @@ class Links:
             return
         if channel.stage is not _CLOSING:
             turn.send(channel.conn, Goodbye(0, ""))
-        if link.channel is channel:
-            link.channel = None
+        if channel in link.channels:
+            self._book.take_out(turn, link, channel)
         self._book.forget(channel)
         turn.effects.closes.append(Close(channel.conn, "closed by both ends"))
 

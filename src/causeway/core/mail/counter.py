@@ -95,7 +95,9 @@ class Counter:
     def request(self, turn: Turn, event: ClientMessage, mailbox: str) -> None:
         """A client looks for a mailbox: serve it, or say where it is, or find out first."""
         fault = faults.name_fault("mailbox", mailbox)
-        if fault is None and isinstance(event.head, Browse | Attach):
+        if fault is None and isinstance(event.head, Browse):
+            fault = faults.browse_fault(event.head)
+        if fault is None and isinstance(event.head, Attach):
             fault = faults.selector_fault(event.head.selector)
         client = self._links.client(event.conn)
         if fault is None and isinstance(event.head, Attach) and client is not None:

@@ -15,6 +15,7 @@ from causeway.core.mail.matching import selector_of
 from causeway.core.mail.seat_faults import check_seat_group, seat_fault, stamp_fault
 from causeway.core.messages import (
     Attach,
+    Browse,
     Causal,
     Commit,
     Deposit,
@@ -29,6 +30,7 @@ from causeway.domains.limits import MARKS_MAX
 from causeway.errors import ConfigError
 from causeway.limits import (
     BATCH_COUNT_MAX,
+    BROWSED_TOPICS_MAX,
     ID_MAX,
     NAME_BYTES_MAX,
     NAMES_REMEMBERED_MAX,
@@ -145,6 +147,18 @@ def selector_fault(text: str) -> str | None:
     except ConfigError as error:
         return str(error)
     return None
+
+
+def browse_fault(head: Browse) -> str | None:
+    """Of what a client wants to look at."""
+    if len(head.topics) > BROWSED_TOPICS_MAX:
+        return f"topics: {len(head.topics)} patterns; at most {BROWSED_TOPICS_MAX}"
+    try:
+        for pattern in head.topics:
+            check_pattern_path("topics", pattern)
+    except ConfigError as error:
+        return str(error)
+    return selector_fault(head.selector)
 
 
 def deposit_fault(head: Deposit, body: bytes) -> str | None:

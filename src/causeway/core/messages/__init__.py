@@ -73,6 +73,7 @@ from causeway.core.messages.groups import (
 from causeway.core.messages.links import (
     PROTOCOL_VERSION,
     Beat,
+    Bypassed,
     Echo,
     Goodbye,
     Hello,
@@ -194,6 +195,7 @@ __all__ = [
     "Browsed",
     "BrowsedBatch",
     "Burden",
+    "Bypassed",
     "Candidate",
     "Causal",
     "CausalMessage",

@@ -6,7 +6,7 @@ import msgspec
 
 from causeway.core.messages.groups import Config
 from causeway.core.messages.locate import Burden
-from causeway.types import Peer
+from causeway.types import BrokerId, Peer
 
 PROTOCOL_VERSION = 3
 
@@ -88,5 +88,18 @@ class Echo(msgspec.Struct, frozen=True, array_like=True, tag=7):
     nonce: int
 
 
-LinkMessage = Hello | Welcome | Goodbye | Ping | Pong | Beat | Echo
+class Bypassed(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """An envelope between two brokers whose link is broken or slow, for a third one to pass on (ADR 0031)."""
+
+    to: BrokerId
+    origin: BrokerId
+    number: int
+    """Of the connection that leads over the third broker, given by whoever began it."""
+    dialled: bool
+    """Whether the origin began it."""
+    head: bytes
+    """As it would travel on a connection of their own; the body is the envelope's."""
+
+
+LinkMessage = Hello | Welcome | Goodbye | Ping | Pong | Beat | Echo | Bypassed
 """Between the two ends of a connection."""

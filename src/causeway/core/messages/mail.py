@@ -216,6 +216,18 @@ class Browse(msgspec.Struct, frozen=True, array_like=True, tag=78):
     """Where `after` comes from an earlier answer: its `row`, so that the owner need not search."""
     selector: str = ""
     """Only messages that it matches; empty for all."""
+    topics: tuple[str, ...] = ()
+    """Only messages published on topics that one of these patterns matches; empty for all."""
+    since: int = 0
+    """Only messages that were taken at this instant or later."""
+    until: int = 0
+    """Only messages that were taken before this instant; 0 for all."""
+    stop: int = 0
+    """Only messages with lower mailbox numbers; 0 for all."""
+    part: int = 0
+    parts: int = 0
+    """Only this one of so many parts of the mailbox, each of which has whole topics, and of what was sent to it whole
+    senders; 0 for all."""
 
 
 class BrowsedBatch(msgspec.Struct, frozen=True, array_like=True):
@@ -258,6 +270,10 @@ class Browsed(msgspec.Struct, frozen=True, array_like=True, tag=79):
     """How many messages were stored below `end`, ever."""
     born: int = 0
     """Tells the mailbox from one of the same name that has ended: their numbers have nothing in common."""
+    passed: int = 0
+    """How many stored messages were looked at and are not here, because they were not asked for."""
+    ever_through: int = -1
+    """How many messages were stored up to `through`, ever; -1 if none of them was looked at."""
 
 
 # Looking at a broker -------------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from contextlib import suppress
 from typing import Final
 
 from causeway.core.effects import Close, Effects, Load, Persist, Send
-from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Loaded, Opened, Persisted, Received
+from causeway.core.events import Clogged, Closed, Drained, DriverEvent, Lagged, Loaded, Opened, Persisted, Received
 from causeway.core.machine import Machine
-from causeway.core.messages import Message
+from causeway.core.messages import Beat, Echo, Hello, Message, Welcome
 from causeway.drivers.aio.alertness import Alertness
 from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
@@ -39,6 +39,15 @@ from causeway.types import MILLISECOND, Duration, Instant
 from causeway.wire.codec import encode_head
 
 log: Final = logging.getLogger("causeway.driver")
+
+SIGNS_OF_LIFE: Final = frozenset((Beat, Echo))
+GREETINGS: Final = frozenset((Hello, Welcome))
+
+LAG_MIN: Final[Duration] = 50 * MILLISECOND
+"""Shorter times between two looks at the connections are not worth a word."""
+
+SMALL_CHUNK: Final = 64
+"""Frames that are handled in no time: signs of life among them need not be looked for."""
 
 TURN_IDLE: Final[Duration] = MILLISECOND
 """Without a write for so long, nothing else is likely to be sent along in this loop iteration."""
@@ -91,6 +100,9 @@ class MachineDriver:
         self._now: Instant = 0
         self._last_write: Instant = 0
         """When the last turn began, and the last one that wrote."""
+        self._busy: Duration = 0
+        self._busy_before: Duration = 0
+        """How long turns took since the connections were last looked at, and between the two looks before."""
         self._scheduled = False
         """`_breathe` will run at the end of this loop iteration."""
         self._wanted = False
@@ -161,6 +173,10 @@ class MachineDriver:
                 if type(head) in answers:
                     messages = self._answer(connection, messages, answers)
                     break
+        if self._needed_by_others and (self._scheduled or len(messages) > SMALL_CHUNK):
+            messages = self._signs_first(connection, messages)
+            if not messages:
+                return
         event = Received(connection.number, messages)
         if self._scheduled or self._running or self._stopped:
             self._events.append(event)
@@ -175,6 +191,21 @@ class MachineDriver:
         self._loop.call_soon(self._breathe)
         if self.alertness is not None:
             self.alertness.heard()
+
+    def _signs_first(
+        self, connection: Connection, messages: list[tuple[Message, bytes]]
+    ) -> list[tuple[Message, bytes]]:
+        """Signs of life do not wait for the work that came with them, nor for what was gathered before; the rest."""
+        kinds = {type(head) for head, _ in messages}
+        if self._running or kinds.isdisjoint(SIGNS_OF_LIFE) or not kinds.isdisjoint(GREETINGS):
+            return messages
+        if any(getattr(event, "conn", 0) == connection.number for event in self._events):
+            return messages  # perhaps its greeting
+        gathered, waiting = self._gathered, self._take_events()
+        signs = [message for message in messages if type(message[0]) in SIGNS_OF_LIFE]
+        self._wake([Received(connection.number, signs)])
+        self._events, self._gathered = waiting + self._events, self._gathered + gathered
+        return [message for message in messages if type(message[0]) not in SIGNS_OF_LIFE]
 
     def broken(self, connection: Connection, messages: list[tuple[Message, bytes]], error: RemoteProtocolError) -> None:
         """The peer broke the protocol: it costs this connection and nothing else."""
@@ -246,6 +277,7 @@ class MachineDriver:
     def _breathe(self) -> None:
         """The end of a loop iteration: handle what was gathered."""
         self._scheduled = False
+        self._busy, self._busy_before = 0, self._busy
         if self._events or self._wanted:
             self._wanted = False
             self._wake(self._take_events())
@@ -277,7 +309,11 @@ class MachineDriver:
             if self._touched:
                 self._write()
             self._timer.arm(self._machine.next_deadline())
-            self.turned += self.clock.now() - begun
+            took = self.clock.now() - begun
+            self.turned += took
+            self._busy += took
+            if self._busy > LAG_MIN:
+                self._schedule()
         except Exception as error:
             self._crash(error)
             return
@@ -291,6 +327,8 @@ class MachineDriver:
     def _turn(self, events: Sequence[DriverEvent]) -> None:
         self.turns += 1
         self._now = now = self.clock.now()
+        if self._needed_by_others and self._busy + self._busy_before > LAG_MIN:
+            events = [Lagged(self._busy + self._busy_before), *events]
         self._perform(self._machine.handle(events, now))
 
     def _perform(self, effects: Effects) -> None:

@@ -50,7 +50,8 @@ def run_broker(
     """Run one broker in this process until it is told to stop; the process's exit code (see `exits`).
 
     SIGTERM and SIGINT stop it: it keeps its place and its storage and is expected back (a rolling restart must not
-    move every mailbox twice). SIGUSR1 makes it leave for good: it hands everything over first, then stops.
+    move every mailbox twice). SIGUSR1 makes it leave for good: it hands everything over first, then stops. SIGHUP does
+    nothing.
     `ready` hears its address, `refused` why the domains of its configuration are not its own.
     Raises ConfigError or StoreError when it cannot even start.
     """
@@ -99,10 +100,14 @@ async def _serve(make_driver: Callable[[], BrokerDriver], ready: Callable[[Peer]
             log.info("SIGUSR1: handing over and leaving")
             leaving.append(loop.create_task(driver.leave()))
 
+    def hang_up() -> None:
+        log.info("SIGHUP: nothing to do; settings are read at the start, and the log is whatever standard error is")
+
     me = await driver.start()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop, number)
     loop.add_signal_handler(signal.SIGUSR1, leave)
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
     try:
         gc.collect()
         gc.freeze()
@@ -117,6 +122,8 @@ async def _serve(make_driver: Callable[[], BrokerDriver], ready: Callable[[Peer]
 
 
 def _prepare_process() -> None:
+    # A terminal that is closed, or somebody who wants logs reopened, must not end a broker; it says so once it listens.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     sys.setswitchinterval(SWITCH_SECONDS)
     # A turn makes many objects that die with it; looking for cycles among them that often only costs time.
     gc.set_threshold(20_000, 20, 50)

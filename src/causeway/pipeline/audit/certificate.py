@@ -104,7 +104,7 @@ def scope_of(lives: Iterable[LifeSums], mailboxes: Iterable[str]) -> Scope:
     lives, names = list(lives), sorted(set(mailboxes))
     brokers = {life.writer for life in lives if life.broker}
     return Scope(
-        sum(life.records for life in lives),
+        sum(life.records - life.retired for life in lives),
         len(brokers),
         len({life.writer for life in lives if not life.broker}),
         len(lives),
@@ -180,7 +180,9 @@ def not_proven(guarantees: Mapping[str, Mapping[str, int]], doubts: list[Doubt])
         if totals.get(outcome)
     ]
     if doubts:
-        found.append(f"Anything that the records of {len(doubts):,} lives would show: they are incomplete or changed.")
+        found.append(
+            f"Anything that the records of {len(doubts):,} lives would show: they are incomplete, retired or changed."
+        )
     found += [
         f"{name}: no message was of a kind to which this applies." for name in VIOLATIONS if name not in guarantees
     ]

@@ -21,7 +21,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -30,6 +29,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from causeway.errors import ConfigError, PipelineError
+from causeway.lake.locations import locate
+from causeway.lake.table import listing
 from causeway.pipeline.audit.certificate import told
 from causeway.pipeline.audit.context import CONTEXT_STEPS
 from causeway.pipeline.audit.hearing import Heard, Hearing
@@ -37,8 +38,8 @@ from causeway.pipeline.audit.judging import audit_columns, life_in, life_sums, t
 from causeway.pipeline.audit.pending import OUTCOMES, Bounds, Pending
 from causeway.pipeline.audit.tables import VERDICTS, verdict_table
 from causeway.pipeline.audit.words import STEPS, STREAM, UNRECORDED, AuditRow, Judgement
-from causeway.pipeline.frame import JobRequest, number_option, read_lake
-from causeway.pipeline.increments import check_owner
+from causeway.pipeline.frame import JobRequest, number_option, stream_lake
+from causeway.pipeline.increments import check_owner, check_unread, keep_seen
 from causeway.trace import Step
 
 if TYPE_CHECKING:
@@ -87,15 +88,16 @@ class Follower:
     def __init__(self, spark: SparkSession, request: JobRequest, say: Say) -> None:
         self._spark, self._request, self._say = spark, request, say
         self._bounds = bounds_of(request)
-        self._folder = Path(request.checkpoint, "follow")
-        check_owner(self._folder, request, "events", f"{__name__} {self._bounds}")
+        self._folder = locate(request.checkpoint) / "follow"
+        self._base = check_owner(self._folder, request, "events", f"{__name__} {self._bounds}")
+        check_unread(self._folder, listing(request.lake, "events"), self._base)
         self._file = self._folder / "known.msgpack"
         self.failure: Exception | None = None
         """Why the query has ended, if it has by itself."""
         self._lock = threading.Lock()
         if not self._file.exists():
             self._keep(Known(uuid.uuid4().hex))
-        self._known = msgspec.msgpack.decode(self._file.read_bytes(), type=Known)
+        self._known = msgspec.msgpack.decode(self._file.read(), type=Known)
 
     @property
     def known(self) -> Known:
@@ -105,8 +107,7 @@ class Follower:
 
     def start(self) -> StreamingQuery:
         """Begin, or go on where the last one stopped."""
-        lake = self._request.lake
-        events = read_lake(self._spark, lake, "events", stream=True, checked=self._request.checked, files_max=FILES_MAX)
+        events = stream_lake(self._spark, self._request.lake, "events", self._base, files_max=FILES_MAX)
         seen = events.select("*", F.col("_metadata.file_modification_time").alias("seen"))
         marked = seen.withWatermark("seen", f"{self._bounds.patience} milliseconds")
         writer = both(marked, self._bounds).writeStream.foreachBatch(self._take_safely)
@@ -125,8 +126,8 @@ class Follower:
         if number <= self.known.batch:  # it was told, and Spark did not come to write that down
             batch.write.format("noop").mode("overwrite").save()  # its state is still to be kept
             return
-        known = msgspec.msgpack.decode(self._file.read_bytes(), type=Known)
-        before = known.now
+        known = msgspec.msgpack.decode(self._file.read(), type=Known)
+        before, read = known.now, known.read
         known.now = max(before, known.read - self._bounds.patience)  # the watermark of this micro-batch
         rows = batch.persist()
         try:
@@ -142,6 +143,9 @@ class Follower:
         known.hearing.forget(known.now, self._bounds)
         known.batch = number
         self._keep(known)
+        if known.read > read:
+            lake = listing(self._request.lake, "events")
+            keep_seen(self._folder, lake, self._base, until=known.read)  # Spark reads segments as they came
 
     def _hear(self, known: Known, new: DataFrame) -> None:
         """Who wrote how many records, and of whom they tell."""
@@ -168,7 +172,7 @@ class Follower:
 
     def _tell(self, known: Known, found: DataFrame, number: int) -> None:
         """Say what was found: as rows, and from these as messages and numbers."""
-        place = str(Path(self._request.out, FINDINGS, f"batch={number}"))
+        place = str(locate(self._request.out) / FINDINGS / f"batch={number}")
         # By content, so that the same rows are in the same partitions when this is repeated.
         found.repartition(2, *STREAM).write.mode("overwrite").parquet(place)
         kept = self._spark.read.parquet(place)
@@ -184,10 +188,7 @@ class Follower:
         self._say([told(row) for row in kept.limit(SHOWN_MAX).toArrow().to_pylist()])
 
     def _keep(self, known: Known) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        part = self._file.with_suffix(".part")
-        part.write_bytes(msgspec.msgpack.encode(known))
-        part.replace(self._file)
+        self._file.write(msgspec.msgpack.encode(known))
         with self._lock:
             self._known = known
 

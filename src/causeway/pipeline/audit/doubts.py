@@ -3,8 +3,9 @@
 Each writer counts its records without gaps, seals its segments, names its life before, and closes its life with ENDED.
 So it is seen when records are missing, there twice, or changed; when a life has not been closed (its writer was killed,
 or goes on: its last seconds are not there); and when a writer of which others tell, or one of its lives, has written
-nothing. A finding that such records might explain otherwise is `unknown`: those of any broker of the domains in which
-it happened, gaps of applications that it names, and any doubt about an application whose word it rests on.
+nothing. Records that were retired are known to have been there, and are missing all the same. A finding that such
+records might explain otherwise is `unknown`: those of any broker of the domains in which it happened, gaps of
+applications that it names, and any doubt about an application whose word it rests on.
 
 Owns: this judgement. Must not know: the rules, how rows are brought together (`judging`).
 """
@@ -14,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from causeway.lake.schema import LAKE_VERSION
-from causeway.lake.seal import row_digest
+from causeway.lake.seal import WITHOUT_NOTE, RetiredSums, row_digest
 from causeway.pipeline.audit.words import EVERYWHERE, UNKNOWN, UNRECORDED, VIOLATED, Judgement
 from causeway.trace import MEMBERS_APART, Step
 
@@ -25,6 +28,7 @@ CHANGED: Final = "records are not those that were written"
 UNSEALED: Final = "its segments have no seals: they are of an older version"
 CUT: Final = "its last records may be missing"
 SILENT: Final = "no records of it are there"
+RETIRED: Final = "its oldest records were retired"
 DAMAGED: Final = "it says that rows it had stored are lost"
 
 _UNTIL_THE_END: Final = (CUT, SILENT, DAMAGED)
@@ -60,6 +64,8 @@ class LifeSums(NamedTuple):
     until: int
     """By its own clock."""
     domains: tuple[str, ...]
+    retired: int
+    """Of the records, how many are not there any more because they were old."""
 
 
 class Doubt(NamedTuple):
@@ -90,29 +96,45 @@ def sums_of(rows: Iterable[Mapping[str, Any]]) -> list[LifeSums]:
 
 
 def _sums(row: Mapping[str, Any]) -> LifeSums:
-    seal = row["step"] == Step.SEALED
-    number = row["sequence"]
-    said = row["note"] if seal else ""
+    step = row["step"]
+    seal = step == Step.SEALED
+    if step == Step.RETIRED:
+        sums = msgspec.json.decode(row["note"], type=RetiredSums)
+        low, high = row["first"], row["last"]
+    else:
+        said, number = row["note"] if seal else "", row["sequence"]
+        low, high = ((1 << 62), 0) if seal else (number, number)
+        sums = RetiredSums(
+            records=0 if seal else 1,
+            total=0 if seal else number,
+            seals=int(said) if said.isdecimal() else 0,
+            sealed=int(seal),
+            gap=step == Step.GAP,
+            ended=step == Step.ENDED,
+            damaged=step == Step.LOST,
+        )
+    tells = step in WITHOUT_NOTE
     return LifeSums(
         row["writer"],
         row["life"],
         row["role"] == "broker",
-        0 if seal else 1,
-        (1 << 62) if seal else number,
-        0 if seal else number,
-        0 if seal else number,
-        row["step"] == Step.GAP,
-        row["step"] == Step.ENDED,
-        row["step"] == Step.LOST,
-        row_digest(row),
-        int(said) if said.isdecimal() else 0,
-        int(seal),
+        sums.records,
+        low,
+        high,
+        sums.total,
+        sums.gap,
+        sums.ended,
+        sums.damaged,
+        sums.digests + row_digest(row),
+        sums.seals,
+        sums.sealed,
         row["version"],
-        row["incarnation"] if seal else 0,
-        row["copies"] if seal else 0,
+        row["incarnation"] if tells else 0,
+        row["copies"] if tells else 0,
         row["at"],
         row["at"],
         (row["domain"],),
+        sums.records if step == Step.RETIRED else 0,
     )
 
 
@@ -146,6 +168,7 @@ def _sum(one: LifeSums, other: LifeSums) -> LifeSums:
         min(one.since, other.since),
         max(one.until, other.until),
         one.domains if one.domains == other.domains else tuple(sorted({*one.domains, *other.domains})),
+        one.retired + other.retired,
     )
 
 
@@ -163,7 +186,7 @@ def told_in(rows: Iterable[Mapping[str, Any]]) -> set[Mention]:
         step, domain = row["step"], row["domain"]
         if step == Step.BROKER_FAILED:
             found.add(Mention(row["source"], broker=True, domain=domain))
-        elif row["copies"] > 0 and step != Step.SEALED:
+        elif row["copies"] > 0 and step not in WITHOUT_NOTE:
             found |= {Mention(name, broker=True, domain=domain) for name in row["peer"].split(MEMBERS_APART) if name}
         elif step == Step.SENT and not row["note"]:
             found.add(Mention(row["source"], broker=False, domain=""))
@@ -204,6 +227,8 @@ def _doubt_of(life: LifeSums) -> str:
         return UNSEALED
     if life.digests != life.seals:
         return CHANGED
+    if life.retired:
+        return RETIRED
     if life.damaged:
         return DAMAGED
     return "" if life.ended else CUT

@@ -10,12 +10,12 @@ Owns: what is kept, and which verdict is the last. Must not know: the rules.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from causeway.lake.locations import Location
 from causeway.pipeline.audit.context import CONTEXT_STEPS
 from causeway.pipeline.audit.doubts import Doubt, LifeSums, copies_of, doubtful
 from causeway.pipeline.audit.judging import (
@@ -54,7 +54,7 @@ def followed(spark: SparkSession, request: JobRequest) -> tuple[DataFrame, list[
     return last_verdicts(spark, parts), lives, doubtful(lives, told)
 
 
-def last_verdicts(spark: SparkSession, parts: Path) -> DataFrame:
+def last_verdicts(spark: SparkSession, parts: Location) -> DataFrame:
     """Of each stream, and of each sender in causal order, the verdicts of the last run that judged it."""
     touched = spark.read.parquet(str(parts / "touched"))
     last = touched.groupBy(*_KEY).agg(F.max("run").alias("run"))
@@ -78,7 +78,7 @@ def _key(causal: Column) -> list[Column]:
 class _Run:
     """One run, of this number: what it replaces if it was interrupted and comes again."""
 
-    def __init__(self, batch: DataFrame, parts: Path, number: int) -> None:
+    def __init__(self, batch: DataFrame, parts: Location, number: int) -> None:
         self._batch, self._parts, self._number = batch, parts, number
 
     def keep(self) -> None:

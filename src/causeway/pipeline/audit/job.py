@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from causeway.lake.locations import locate
 from causeway.pipeline.audit.certificate import BROKEN, scope_of, summary_of, told
 from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, copies_of, doubtful
 from causeway.pipeline.audit.following import followed
@@ -30,11 +30,11 @@ from causeway.pipeline.audit.judging import (
     with_doubts,
     with_transactions,
 )
-from causeway.pipeline.audit.page import figures_of, write_page
+from causeway.pipeline.audit.page import PAGE, figures_of, page_of
 from causeway.pipeline.audit.tables import ARROW_VERDICTS, verdict_table
 from causeway.pipeline.audit.whole import audit_rows
 from causeway.pipeline.audit.words import UNRECORDED, Judgement
-from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_small_table, write_table
+from causeway.pipeline.frame import JobRequest, JobResult, Tick, read_lake, write_small_table, write_table, write_text
 from causeway.pipeline.quality import check_segments
 from causeway.pipeline.reading import has_few_rows, read_rows
 
@@ -105,9 +105,9 @@ def _large(found: DataFrame, lives: list[LifeSums], doubts: list[Doubt], out: st
         verdicts.unpersist()
         found.unpersist()
     spark = found.sparkSession
-    counted = spark.read.parquet(f"{out}/mailboxes")
+    counted = spark.read.parquet(str(locate(out) / "mailboxes"))
     lines = counted.toArrow().to_pylist()
-    kept = spark.read.parquet(f"{out}/findings").limit(EXAMPLES_MAX)
+    kept = spark.read.parquet(str(locate(out) / "findings")).limit(EXAMPLES_MAX)
     examples = kept.toArrow().to_pylist()
     return _concluded(lines, examples, doubts, lives, out)
 
@@ -126,8 +126,8 @@ def _concluded(
     scope = scope_of(lives, (row["mailbox"] for row in rows))
     summary = summary_of(lines, [told(one) for one in examples], doubts, scope)
     figures = figures_of(lines, lives, doubts)
-    Path(out, CERTIFICATE).write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-    page = write_page(summary, figures, Path(out))
+    write_text(out, CERTIFICATE, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
+    page = write_text(out, PAGE, page_of(summary, figures))
     return JobResult(
         job="audit",
         summary=summary,

@@ -18,6 +18,8 @@ from pyspark.sql import functions as F
 
 from causeway.lake.schema import EVENTS
 from causeway.lake.seal import APART as VALUES_APART
+from causeway.lake.seal import WITHOUT_NOTE
+from causeway.pipeline.audit.components import components
 from causeway.pipeline.audit.context import CONTEXT_COLUMNS, CONTEXT_STEPS, Context, context_of
 from causeway.pipeline.audit.doubts import Doubt, Doubts, LifeSums, Mention, added_up
 from causeway.pipeline.audit.replays import CAUSAL_COLUMNS, causal_table_verdicts, connected
@@ -42,6 +44,11 @@ VERDICTS_PER_BATCH: Final = 1_000
 _SENT: Final = int(Step.SENT)
 _RECEIVED: Final = int(Step.RECEIVED)
 _SEALED: Final = int(Step.SEALED)
+_RETIRED: Final = int(Step.RETIRED)
+_RETIRED_SUMS: Final = (
+    "records long, total long, digests long, seals long, sealed long, gap boolean, ended boolean, damaged boolean"
+)
+"""`lake.seal.RetiredSums`, as Spark reads it."""
 Batches = Iterable[pa.RecordBatch]
 
 
@@ -119,6 +126,11 @@ def _doubted(doubts: Doubts, batches: Batches) -> Iterator[Judgement]:
 
 
 # Applications that talk to each other --------------------------------------------------------------------------------
+CONNECTED_MAX: Final = 200_000
+"""Who took from whom, in which mailbox: so many of these one task connects in less than a second."""
+_APPLICATIONS: Final = ("source", "writer")
+
+
 def causal_rows(events: DataFrame) -> DataFrame:
     """What applications sent and took in causal order."""
     mine = (F.col("role") == "application") & F.col("causal") & F.col("step").isin(_SENT, _RECEIVED)
@@ -127,9 +139,14 @@ def causal_rows(events: DataFrame) -> DataFrame:
 
 def circles(causal: DataFrame) -> DataFrame:
     """`name` of each application and the `circle` that it belongs to: those that are joined by who took what from
-    whom. One task connects them; it sees each pair once."""
-    taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct()
-    return taken.repartition(1).mapInArrow(connected, "name string, circle string")
+    whom. One task connects few of them; it sees each pair once."""
+    taken = causal.where(F.col("step") == _RECEIVED).select("source", "mailbox", "writer").distinct().localCheckpoint()
+    if taken.count() <= CONNECTED_MAX:
+        return taken.repartition(1).mapInArrow(connected, "name string, circle string")
+    mailbox = F.concat(F.lit("m "), "mailbox")
+    pairs = [taken.select(F.concat(F.lit("a "), one).alias("left"), mailbox.alias("right")) for one in _APPLICATIONS]
+    found = components(pairs[0].unionByName(pairs[1]).distinct()).where(F.col("name").startswith("a "))
+    return found.select(F.substring("name", 3, 1 << 30).alias("name"), F.col("least").alias("circle"))
 
 
 def causal_verdicts(causal: DataFrame, joined: DataFrame) -> DataFrame:
@@ -145,26 +162,39 @@ def _replayed(table: pa.Table) -> pa.Table:
 # Lives of writers ----------------------------------------------------------------------------------------------------
 def life_sums(events: DataFrame, *more: Column) -> DataFrame:
     """`doubts.LifeSums`, column by column, and `more`: one row per life of each writer."""
-    seal, number = F.col("step") == _SEALED, F.col("sequence")
-    counted = F.when(~seal, number)
+    step, number = F.col("step"), F.col("sequence")
+    seal, gone = step == _SEALED, step == _RETIRED
+    counted = ~(seal | gone)
+    sums = F.when(gone, F.from_json("note", _RETIRED_SUMS))
+    of_gone = {
+        name: F.coalesce(F.sum(sums[name]), F.lit(0)) for name in ("records", "total", "digests", "seals", "sealed")
+    }
+
+    def once(name: str, of: Step) -> Column:
+        return F.max((step == int(of)) | F.coalesce(sums[name], F.lit(False)))
+
+    said = F.when(seal, F.expr("try_cast(note AS bigint)"))
+    low = F.when(counted, number).when(gone, F.col("first"))
+    high = F.when(counted, number).when(gone, F.col("last"))
     return events.groupBy("writer", "life").agg(
         F.max(F.col("role") == "broker").alias("broker"),
-        F.count(counted).alias("records"),
-        F.coalesce(F.min(counted), F.lit(1 << 62)).alias("low"),
-        F.coalesce(F.max(counted), F.lit(0)).alias("high"),
-        F.coalesce(F.sum(counted), F.lit(0)).alias("total"),
-        F.max(F.col("step") == int(Step.GAP)).alias("gap"),
-        F.max(F.col("step") == int(Step.ENDED)).alias("ended"),
-        F.max(F.col("step") == int(Step.LOST)).alias("damaged"),
-        F.sum(_digest()).alias("digests"),
-        F.coalesce(F.sum(F.when(seal, F.expr("try_cast(note AS bigint)"))), F.lit(0)).alias("seals"),
-        F.count(F.when(seal, 1)).alias("sealed"),
+        (F.count(F.when(counted, 1)) + of_gone["records"]).alias("records"),
+        F.coalesce(F.min(low), F.lit(1 << 62)).alias("low"),
+        F.coalesce(F.max(high), F.lit(0)).alias("high"),
+        (F.coalesce(F.sum(F.when(counted, number)), F.lit(0)) + of_gone["total"]).alias("total"),
+        once("gap", Step.GAP).alias("gap"),
+        once("ended", Step.ENDED).alias("ended"),
+        once("damaged", Step.LOST).alias("damaged"),
+        (F.sum(_digest()) + of_gone["digests"]).alias("digests"),
+        (F.coalesce(F.sum(said), F.lit(0)) + of_gone["seals"]).alias("seals"),
+        (F.count(F.when(seal, 1)) + of_gone["sealed"]).alias("sealed"),
         F.min("version").alias("version"),
-        F.max(F.when(seal, F.col("incarnation")).otherwise(0)).alias("before"),
-        F.max(F.when(seal, F.col("copies")).otherwise(0)).alias("copies"),
+        F.max(F.when(seal | gone, F.col("incarnation")).otherwise(0)).alias("before"),
+        F.max(F.when(seal | gone, F.col("copies")).otherwise(0)).alias("copies"),
         F.min("at").alias("since"),
         F.max("at").alias("until"),
         F.collect_set("domain").alias("domains"),
+        of_gone["records"].alias("retired"),
         *more,
     )
 
@@ -174,7 +204,7 @@ def _digest() -> Column:
 
     def text(name: str, kind: str) -> Column:
         if name == "note":
-            return F.when(F.col("step") == _SEALED, "").otherwise(F.col(name))
+            return F.when(F.col("step").isin(*WITHOUT_NOTE), "").otherwise(F.col(name))
         return F.col(name) if kind == "string" else F.col(name).cast("bigint").cast("string")
 
     return F.crc32(F.concat_ws(VALUES_APART, *(text(column.name, column.type) for column in EVENTS)))
@@ -196,7 +226,7 @@ def told_of(events: DataFrame) -> DataFrame:
     members = F.split("peer", MEMBERS_APART)
     names = (
         F.when(step == int(Step.BROKER_FAILED), F.array("source"))
-        .when((F.col("copies") > 0) & (step != _SEALED), members)
+        .when((F.col("copies") > 0) & ~step.isin(*WITHOUT_NOTE), members)
         .when((step == _SENT) & (F.col("note") == ""), F.array("source"))
         .when(step == int(Step.DELIVERED), F.array("peer"))
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, Final
 
 from causeway.figures import Bar, Bars
@@ -91,8 +90,8 @@ def _writers(lives: Sequence[LifeSums], doubts: Sequence[Doubt]) -> tuple[Bar, .
     return (*(Bar(name, (), "nothing") for name in silent), *bars)[:WRITERS_MAX]
 
 
-def write_page(summary: Mapping[str, Any], figures: Sequence[Bars], out: Path) -> str:
-    """Write the page beside its pictures; its name."""
+def page_of(summary: Mapping[str, Any], figures: Sequence[Bars]) -> str:
+    """The page, which lies beside its pictures."""
     scope = summary["scope"]
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>Audit: {escape(summary['verdict'])}</title>",
@@ -112,8 +111,7 @@ def write_page(summary: Mapping[str, Any], figures: Sequence[Bars], out: Path) -
         f"<h2>Destinations</h2><p class=quiet>{escape(', '.join(scope['names']))}"
         f"{' …' if scope['mailboxes'] > len(scope['names']) else ''}</p>",
     ]
-    (out / PAGE).write_text("\n".join(parts) + "\n</html>\n")
-    return PAGE
+    return "\n".join(parts) + "\n</html>\n"
 
 
 def _time(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from causeway.client.message import SERVICES
-from causeway.client.url import parse_url
+from causeway.client.url import SCHEME, parse_url
 from causeway.errors import ConfigError
 from causeway.limits import ID_MAX, MIB
 from causeway.names import check_application, check_destination, is_private
@@ -21,8 +21,11 @@ from causeway.topics import parse_pattern, parse_topic
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
+SOURCE: Final = "source"
 CONTENT: Final = "content"
 PLAN: Final = "plan"
+TOPICS: Final = "topics"
+NUMBERS: Final = "numbers"
 MILLISECONDS: Final = 1_000_000
 PARTITIONS_MAX: Final = 10_000
 T = TypeVar("T")
@@ -61,6 +64,8 @@ class ReadOptions(msgspec.Struct, frozen=True):
     partitions_min: int
     records_max: int
     """Per partition."""
+    divide: str
+    """TOPICS: a partition has whole topics, in a queue whole senders. NUMBERS: a stretch of the mailbox."""
     fail_on_data_loss: bool
     history_seconds: float
     """Begin a history of the topics if there is none; 0 to want one that exists."""
@@ -92,6 +97,8 @@ READ_NAMES: Final = [
     "maxMessagesPerTrigger",
     "minPartitions",
     "maxRecordsPerPartition",
+    "divide",
+    "columns",
     "failOnDataLoss",
     "historySeconds",
 ]
@@ -107,13 +114,41 @@ WRITE_NAMES: Final = [
     "writeId",
     "queryName",
 ]
+KAFKA: Final = "kafka"
+"""As `columns`: those of Kafka's source."""
+
+
+KAFKA_NAMES: Final = {
+    "kafka.bootstrap.servers": "url",
+    "kafka.client.id": "name",
+    "subscribe": "topics",
+    "subscribePattern": "topics",
+    "maxOffsetsPerTrigger": "maxMessagesPerTrigger",
+}
+"""What users of Kafka call some of them."""
+
+
+def _translated(options: Mapping[str, str]) -> dict[str, str]:
+    """By our names in lower case. Raises ConfigError where an option is there twice, by two names."""
+    ours = {name.lower(): (name, usual) for name, usual in KAFKA_NAMES.items()}
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        kafka, our = ours.get(name.lower(), ("", name))
+        if kafka and our.lower() in {one.lower() for one in options} | found.keys():
+            raise ConfigError(kafka, value, f"is another name of {our}, which is given too; leave out one of the two")
+        if kafka == "kafka.bootstrap.servers":
+            value = f"{SCHEME}://{value}"
+        elif kafka == "subscribe":
+            value = ";".join(parse_topic(one.strip()) for one in value.split(",") if one.strip())
+        found[our.lower()] = value
+    return found
 
 
 class _Given:
     """Options by their names, whatever the case."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self._values = {name.lower(): value for name, value in options.items()}
+        self._values = _translated(options)
 
     def check_names(self, names: tuple[str, ...]) -> None:
         """Refuse what nobody reads: it is a slip."""
@@ -153,22 +188,39 @@ class _Given:
             raise ConfigError(name, text, "must be true or false")
         return text == "true"
 
+    def one_of(self, name: str, usual: str, words: tuple[str, ...]) -> str:
+        text = self.text(name, usual)
+        if text not in words:
+            raise ConfigError(name, text, f"must be {' or '.join(words)}")
+        return text
+
     def names(self, name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(part.strip() for part in self.text(name).split(";") if part.strip()))
 
     def connection(self, timeout: float) -> BusAccess:
         url = self.text("url")
         if not url:
-            raise ConfigError("url", url, "name a broker, such as causeway://127.0.0.1:7400 (kafka.bootstrap.servers)")
+            remedy = (
+                "name a broker, such as causeway://127.0.0.1:7400; Spark forgets that of a table with listed columns"
+            )
+            raise ConfigError("url", url, remedy)
         parse_url(url)
         name = check_application("name", self.text("name", "spark"))
         return BusAccess(url, name, self.seconds("timeout", timeout))
+
+
+def bus_access(options: Mapping[str, str], *others: str) -> BusAccess:
+    """How to reach the bus, when nothing is said but that and these others. Raises ConfigError."""
+    given = _Given(options)
+    given.check_names((*_SHARED, *others))
+    return given.connection(30.0)
 
 
 def read_options(options: Mapping[str, str], *, stream: bool) -> ReadOptions:
     """What a source was told. Raises ConfigError."""
     given = _Given(options)
     given.check_names((*_SHARED, *READ_NAMES))
+    connection = given.connection(30.0)
     topics, queues = given.names("topics"), given.names("queues")
     patterns = tuple(parse_pattern(topic) for topic in topics)
     for queue in queues:
@@ -181,7 +233,7 @@ def read_options(options: Mapping[str, str], *, stream: bool) -> ReadOptions:
                 raise ConfigError(name, given.text(name), "belongs to spark.read; a stream ends with its trigger")
     spelled = {**dict(zip(topics, patterns, strict=True)), **{queue: queue for queue in queues}}
     return ReadOptions(
-        connection=given.connection(30.0),
+        connection=connection,
         topics=patterns,
         queues=queues,
         start=_edges(given, "starting", LATEST if stream else EARLIEST, spelled),
@@ -189,6 +241,7 @@ def read_options(options: Mapping[str, str], *, stream: bool) -> ReadOptions:
         messages_max=given.count("maxMessagesPerTrigger", 0),
         partitions_min=given.count("minPartitions", 1, PARTITIONS_MAX),
         records_max=given.count("maxRecordsPerPartition", 250_000),
+        divide=given.one_of("divide", TOPICS if stream else NUMBERS, (TOPICS, NUMBERS)),
         fail_on_data_loss=given.flag("failOnDataLoss", usual=True),
         history_seconds=given.seconds("historySeconds", 0.0),
     )
@@ -234,9 +287,6 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     if service not in ("transactional", "recoverable"):
         raise ConfigError("service", service, "must be transactional or recoverable: nobody keeps express messages")
     assert service in SERVICES
-    order = given.text("order", CONTENT)
-    if order not in (CONTENT, PLAN):
-        raise ConfigError("order", order, "must be content or plan")
     return WriteOptions(
         connection=given.connection(120.0),
         topic=parse_topic(topic) if topic else "",
@@ -245,7 +295,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
         priority=given.value("priority", 4, int, lambda value: 0 <= value <= 9, "must be a whole number from 0 to 9"),
         ttl=given.seconds("ttl", 0.0) or None,
         retain=given.flag("retain", usual=False),
-        order=order,
+        order=given.one_of("order", SOURCE, (SOURCE, CONTENT, PLAN)),
         buffer_bytes=given.count("bufferBytes", 256 * MIB),
         write_id=given.text("writeId"),
     )

@@ -15,9 +15,11 @@ from typing import Any
 
 import msgspec
 
-from causeway.client.stretches import ReadStretch
+from causeway.client.stretches import EVERYTHING, ReadFilter, ReadStretch
 from causeway.errors import CausewayError, ConfigError
-from causeway.pipeline.connector.options import EARLIEST, LATEST, Edge, ReadOptions
+from causeway.limits import ID_MAX
+from causeway.pipeline.connector.filters import ALL, Narrowed
+from causeway.pipeline.connector.options import EARLIEST, LATEST, PARTITIONS_MAX, TOPICS, Edge, ReadOptions
 from causeway.topics import items_of
 
 CUT_STEPS_MAX = 8
@@ -37,6 +39,13 @@ class ReadPlace(msgspec.Struct, frozen=True):
 
     mailbox: str
     patterns: tuple[str, ...] = ()
+    wanted: ReadFilter = EVERYTHING
+    """What to ask the broker for; what it shows may still be more than the patterns say."""
+
+    def part(self, part: int, parts: int) -> ReadPlace:
+        """The same of some of its topics, or senders."""
+        wanted = msgspec.structs.replace(self.wanted, part=part, parts=parts)
+        return msgspec.structs.replace(self, wanted=wanted)
 
     @property
     def is_history(self) -> bool:
@@ -68,10 +77,10 @@ def from_offset(offset: Mapping[str, Any]) -> Positions:
 
 
 # Finding -------------------------------------------------------------------------------------------------------
-def find_places(bus: Any, options: ReadOptions) -> list[ReadPlace]:
+def find_places(bus: Any, options: ReadOptions, narrowed: Narrowed = ALL) -> list[ReadPlace]:
     """The mailboxes to read. Raises Refused when nobody keeps a history of some topics and none is asked for."""
     histories: dict[str, list[str]] = {}
-    for pattern in options.topics:
+    for pattern in narrowed.patterns(options.topics):
         if options.history_seconds:
             bus.keep_history(pattern, seconds=options.history_seconds)
         try:
@@ -80,8 +89,15 @@ def find_places(bus: Any, options: ReadOptions) -> list[ReadPlace]:
             error.add_note(f"A source reads topics from a history; option historySeconds begins one of {pattern!r}.")
             raise
     return [
-        *(ReadPlace(mailbox, tuple(patterns)) for mailbox, patterns in histories.items()),
-        *(ReadPlace(queue) for queue in options.queues),
+        *(
+            ReadPlace(mailbox, tuple(patterns), ReadFilter(narrowed.asked(patterns), narrowed.since, narrowed.until))
+            for mailbox, patterns in histories.items()
+        ),
+        *(
+            ReadPlace(queue, (), ReadFilter((), narrowed.since, narrowed.until))
+            for queue in options.queues
+            if narrowed.queues is None or queue in narrowed.queues
+        ),
     ]
 
 
@@ -111,22 +127,45 @@ def find_position(bus: Any, place: ReadPlace, edge: Edge) -> Position:
         return _at(bus, place.mailbox, 0, end)
     assert isinstance(edge.where, int)
     wanted: int = edge.where
-    if not place.is_history:
-        return _at(bus, place.mailbox, min(wanted, end.number), end)
-    if any(len(items_of(pattern)) > 1 for pattern in place.patterns):
+    if len(_items(place.patterns)) > 1:
         remedy = "offsets count per first level of topics; name the first level in the pattern, or give a timestamp"
         raise ConfigError("startingOffsets", wanted, remedy)
+    return _find_offset(bus, place, wanted)
+
+
+def _items(patterns: tuple[str, ...]) -> set[str]:
+    """Offsets count per item: only in a queue, and of topics of one item, do they rise with the numbers."""
+    return {item for pattern in patterns for item in items_of(pattern)}
+
+
+def _find_offset(bus: Any, place: ReadPlace, wanted: int) -> Position:
+    """Before the first message with this offset or a higher one."""
+    end = last_position(bus, place.mailbox)
+    if not place.is_history:
+        return _at(bus, place.mailbox, min(wanted, end.number), end)
     return _search(bus, place.mailbox, end, lambda stretch: (stretch.offset or 0) >= wanted)
 
 
-def _first(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:
+def find_range(bus: Any, place: ReadPlace, options: ReadOptions, narrowed: Narrowed) -> tuple[Position, Position]:
+    """What `spark.read` reads of a place: between the edges that were said, and those of the offsets asked for."""
+    start = find_position(bus, place, edge_of(options.start, place))
+    end = find_position(bus, place, edge_of(options.end, place))
+    if len(_items(place.wanted.topics or place.patterns)) <= 1:
+        if narrowed.first > 0:
+            start = max(start, _find_offset(bus, place, narrowed.first), key=lambda one: one.number)
+        if narrowed.stop < ID_MAX:
+            end = min(end, _find_offset(bus, place, narrowed.stop), key=lambda one: one.number)
+    return start, end
+
+
+def first_behind(bus: Any, mailbox: str, number: int, end: Position) -> ReadStretch | None:
     """The first message that lies at or behind a number."""
     return next(iter(bus.read(mailbox, number, end.number, limit=1)), None)
 
 
 def _at(bus: Any, mailbox: str, number: int, end: Position) -> Position:
     """The position before the first message at or behind a number."""
-    first = _first(bus, mailbox, number, end)
+    first = first_behind(bus, mailbox, number, end)
     return end if first is None else Position(first.number, first.before, end.born)
 
 
@@ -135,7 +174,7 @@ def _search(bus: Any, mailbox: str, end: Position, is_behind: Callable[[ReadStre
     low, high = 0, end.number
     while low < high:
         middle = (low + high) // 2
-        found = _first(bus, mailbox, middle, end)
+        found = first_behind(bus, mailbox, middle, end)
         if found is None or is_behind(found):
             high = middle
         else:
@@ -171,13 +210,22 @@ class Slice(msgspec.Struct, frozen=True):
     """How many must have been, with its last."""
 
 
-def divide(place: ReadPlace, start: Position, end: Position, *, partitions_min: int, records_max: int) -> list[Slice]:
-    """A range as slices of about the same length. Depends on nothing else: a range read again is divided again so."""
+def divide(place: ReadPlace, start: Position, end: Position, options: ReadOptions) -> list[Slice]:
+    """A range as slices. Depends on nothing else: a range read again is divided again so.
+
+    By topics, each slice has all of some topics, in a queue of some senders, in their order. By numbers, each has a
+    stretch of the range, of about the same length.
+    """
     numbers = end.number - start.number
     if numbers <= 0:
         return []
-    count = max(partitions_min, -(-(end.ever - start.ever) // records_max))
-    count = max(1, min(count, numbers))
+    count = max(options.partitions_min, -(-(end.ever - start.ever) // options.records_max))
+    count = max(1, min(count, numbers, PARTITIONS_MAX))
+    if options.divide == TOPICS and count > 1:
+        before, through = (start.ever, end.ever) if place.is_history else (-1, -1)
+        return [
+            Slice(place.part(part, count), start.number, end.number, end.born, before, through) for part in range(count)
+        ]
     edges = [start.number + numbers * part // count for part in range(count + 1)]
     slices = [Slice(place, low, high, end.born) for low, high in itertools.pairwise(edges)]
     if place.is_history:  # in a queue others may have been at work

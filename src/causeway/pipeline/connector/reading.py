@@ -9,11 +9,12 @@ Owns: Spark's reader classes. Must not know: how positions are found (`positions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
@@ -21,6 +22,8 @@ from pyspark.sql.types import StructType
 from causeway.client.stretches import ReadStretch
 from causeway.errors import ConfigError, DataLost
 from causeway.pipeline.connector.bus import open_bus
+from causeway.pipeline.connector.filters import ALL, index_of, narrow
+from causeway.pipeline.connector.lineage import mark_reading
 from causeway.pipeline.connector.options import EARLIEST, Edge, ReadOptions
 from causeway.pipeline.connector.positions import (
     Position,
@@ -33,11 +36,13 @@ from causeway.pipeline.connector.positions import (
     edge_of,
     find_places,
     find_position,
+    find_range,
+    first_behind,
     from_offset,
     last_position,
 )
+from causeway.pipeline.connector.progress import BEGUN, OLDEST_AGE
 from causeway.pipeline.connector.rows import record_batches
-from causeway.topics import TopicIndex
 
 
 class SlicePartition(InputPartition):
@@ -49,19 +54,20 @@ class SlicePartition(InputPartition):
 
 def read_slice(options: ReadOptions, schema: StructType, value: Slice) -> Iterator[pa.RecordBatch]:
     """On an executor: the rows of a slice."""
+    mark_reading()
     with open_bus(options.connection) as bus:
         stretches = _checked(bus, value, fail=options.fail_on_data_loss)
-        yield from record_batches(_wanted(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
+        yield from record_batches(_asked_for(stretches, value.place), to_arrow_schema(schema, timezone="UTC"))
 
 
 def _checked(bus: Any, value: Slice, *, fail: bool) -> Iterator[ReadStretch]:
     """The stretches of a slice, with the certainty that none is missing, if that can be had."""
     following = value.before
-    for stretch in bus.read(value.place.mailbox, value.start, value.stop):
-        if value.place.is_history:
-            _check_gap(value, following, stretch.before, fail=fail)
-            following = stretch.before + stretch.count
-        yield stretch
+    for page in bus.read_pages(value.place.mailbox, value.start, value.stop, wanted=value.place.wanted):
+        if value.place.is_history and page.through >= 0:
+            _check_gap(value, following, page.through - page.count, fail=fail)
+            following = page.through
+        yield from page.stretches
     if value.through >= 0:
         _check_gap(value, following, value.through, fail=fail)
     if fail and bus.extent(value.place.mailbox).born != value.born:
@@ -78,14 +84,29 @@ def _lost(place: ReadPlace, what: str) -> DataLost:
     return DataLost(place.mailbox, what, f"{remedy}, or go on without them with failOnDataLoss=false")
 
 
-def _wanted(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
-    """A history may keep more topics than are read, and a queue express messages, which nobody can read twice."""
+def _asked_for(stretches: Iterator[ReadStretch], place: ReadPlace) -> Iterator[ReadStretch]:
+    """A broker may show more topics than are read, and a queue express messages, which nobody can read twice."""
     if not place.is_history:
         return (stretch for stretch in stretches if stretch.before >= 0)
-    index = TopicIndex()
-    for pattern in place.patterns:
-        index.add(pattern, pattern)
+    index = index_of(place.patterns)
     return (stretch for stretch in stretches if stretch.topic is not None and index.wants(stretch.topic))
+
+
+class PushFilters:
+    """The method `pushFilters`, in a form that a session which pushes no filters accepts.
+
+    Spark refuses a reader that has the method of its own in a session where spark.sql.python.filterPushdown.enabled is
+    not set, as it usually is not. Our reader does without as well: it reads more. So it passes for inherited.
+    """
+
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
+        self._push = push
+
+    def __call__(self, filters: list[Filter]) -> Iterable[Filter]:
+        """What Spark calls."""
+        return self._push(filters)
 
 
 class CausewayReader(DataSourceReader):
@@ -94,18 +115,26 @@ class CausewayReader(DataSourceReader):
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
         self._schema = schema
+        self._narrowed = ALL
+
+    @property
+    def pushFilters(self) -> PushFilters:  # noqa: N802
+        """Read less, as the query's WHERE says."""
+        return PushFilters(self._push)
+
+    def _push(self, filters: list[Filter]) -> Iterable[Filter]:
+        """The filters that Spark has to check again."""
+        self._narrowed, again = narrow(filters)
+        return again
 
     def partitions(self) -> list[InputPartition]:
         """What there is now, divided."""
         options = self._options
         slices: list[Slice] = []
         with open_bus(options.connection) as bus:
-            for place in find_places(bus, options):
-                start = find_position(bus, place, edge_of(options.start, place))
-                end = find_position(bus, place, edge_of(options.end, place))
-                slices += divide(
-                    place, start, end, partitions_min=options.partitions_min, records_max=options.records_max
-                )
+            for place in find_places(bus, options, self._narrowed):
+                start, end = find_range(bus, place, options, self._narrowed)
+                slices += divide(place, start, end, options)
         return [SlicePartition(value) for value in slices]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -125,6 +154,9 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._places: dict[str, ReadPlace] = {}
         self._target: Positions | None = None
         """With AvailableNow: what there was at the start."""
+        self._begun: Positions = {}
+        self._planned: Positions = {}
+        """Where the last micro-batch began and ended."""
         self._settled: dict[str, int] = {}
         """Of queues: numbers below are done with."""
 
@@ -158,29 +190,40 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = {mailbox: _later(positions[mailbox], ends[mailbox]) for mailbox in from_offset(start)}
         if isinstance(limit, ReadMaxRows):
             ends = self._limited(positions, ends, limit.max_rows)
-        return as_offset({**positions, **ends})
+        self._begun, self._planned = positions, {**positions, **ends}
+        return as_offset(self._planned)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """For the query's progress."""
+        """For the query's progress: where each mailbox ends now, and how old the first message behind the last
+        micro-batch is."""
         self._open()
-        return as_offset(self._ends())
+        ends = self._ends()
+        return {
+            mailbox: {
+                **end,
+                OLDEST_AGE: self._age(mailbox, ends[mailbox]),
+                BEGUN: self._begun.get(mailbox, ends[mailbox]).ever,
+            }
+            for mailbox, end in as_offset(ends).items()
+        }
+
+    def _age(self, mailbox: str, end: Position) -> float:
+        """Seconds since the first message that is in no micro-batch yet was taken by its broker; 0 if there is none."""
+        planned = self._planned.get(mailbox)
+        if planned is None or planned.born != end.born or planned.number >= end.number:
+            return 0.0
+        first = first_behind(self._bus, mailbox, planned.number, end)
+        return 0.0 if first is None else max(0.0, round(time.time() - first.at / 1e9, 3))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """A micro-batch, divided; of one that is read again, as it was."""
         self._open()
         positions, ends, begun = self._known(start), from_offset(end), from_offset(start)
-        options = self._options
         return [
             SlicePartition(value)
             for mailbox, stop in ends.items()
             if mailbox in begun
-            for value in divide(
-                self._places[mailbox],
-                positions[mailbox],
-                stop,
-                partitions_min=options.partitions_min,
-                records_max=options.records_max,
-            )
+            for value in divide(self._places[mailbox], positions[mailbox], stop, self._options)
         ]
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -228,6 +271,8 @@ class CausewayStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The position, or the beginning if the mailbox has ended and begun anew since."""
         if last_position(self._bus, place.mailbox).born == position.born:
             return position
+        if not position.born:  # there was no such queue then: all that is in it came later
+            return find_position(self._bus, place, Edge(EARLIEST))
         if self._options.fail_on_data_loss:
             raise _lost(place, "has ended and begun anew since it was read")
         return find_position(self._bus, place, Edge(EARLIEST))

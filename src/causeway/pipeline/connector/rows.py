@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from causeway.client.stretches import ReadStretch
 from causeway.limits import MIB
 from causeway.pipeline.connector.schema import KEY_HEADER
+from causeway.topics import ALL_ITEMS, ITEM_COUNT, item_of
 from causeway.wire.headers import HeaderValue
 
 ROWS_MAX = 65_536
@@ -25,6 +26,9 @@ BYTES_MAX = 8 * MIB
 """One record batch ends behind either: Spark takes them whole."""
 
 _MICROSECOND = 1000
+
+LOG_APPEND_TIME = 1
+"""Kafka's word for a time that the broker has set."""
 
 
 def record_batches(stretches: Iterable[ReadStretch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -75,6 +79,20 @@ class _Page:
                 places = [start + stretch.published.offset_of(index) for index in range(stretch.count)]
                 numbers[self._of == which] = places
         return numbers
+
+    # As Kafka calls them ---------------------------------------------------------------------------------------
+    def _value(self, kind: pa.DataType) -> pa.Array:
+        return self._body(kind)
+
+    def _partition(self, kind: pa.DataType) -> pa.Array:
+        """Offsets count per item; a queue has one."""
+        return self._spread([_partition_of(stretch.topic) for stretch in self._stretches], kind)
+
+    def _timestamp(self, kind: pa.DataType) -> pa.Array:
+        return self._time(kind)
+
+    def _timestampType(self, kind: pa.DataType) -> pa.Array:  # noqa: N802
+        return self._spread([LOG_APPEND_TIME for _ in self._stretches], kind)
 
     # Columns ---------------------------------------------------------------------------------------------------
     def _body(self, kind: pa.DataType) -> pa.Array:
@@ -134,6 +152,14 @@ class _Page:
 
     def _time(self, kind: pa.DataType) -> pa.Array:
         return self._spread([stretch.at // _MICROSECOND or None for stretch in self._stretches], pa.int64()).cast(kind)
+
+
+def _partition_of(topic: str | None) -> int:
+    """The number of a topic's item; those of critical topics come behind the others."""
+    if topic is None:
+        return 0
+    item = item_of(topic)
+    return ALL_ITEMS.index(item) if item in ALL_ITEMS else ITEM_COUNT + int(item.split("/")[-2])
 
 
 def _is_property(name: str) -> bool:

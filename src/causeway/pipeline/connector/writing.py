@@ -4,8 +4,9 @@ A life is named by what is written (the query and its micro-batch, or one batch 
 from 1 for each destination. A second attempt, after a failed task, driver or broker, or a zombie beside it, uses the
 same name, life and ids, and brokers know what they have (ADR 0019). A mailbox remembers the last lives of a name only:
 so every query has a name of its own, and others do not push out the life that may come again. An attempt must send the
-same rows in the same order. Spark promises the rows of a partition, but after a shuffle not their order: so they are
-put in order here, by their content, unless the user knows that the plan's own order is the same every time.
+same rows in the same order. What was read from the bus in the same task comes in the source's order, every time, and is
+sent so. Of other rows Spark promises which ones a partition has, but after a shuffle not their order: they are put in
+order here, by their content, unless the user knows that the plan's own order is the same every time.
 
 Owns: Spark's writer classes, and that order. Must not know: what a batch of rows means.
 """
@@ -13,6 +14,7 @@ Owns: Spark's writer classes, and that order. Must not know: what a batch of row
 from __future__ import annotations
 
 import hashlib
+import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -26,7 +28,8 @@ from causeway.client.message import check_headers, check_size, with_headers
 from causeway.errors import Code, ConfigError, Refused
 from causeway.limits import STREAMS_SENT_MAX
 from causeway.pipeline.connector.bus import open_bus
-from causeway.pipeline.connector.options import CONTENT, WriteOptions, check_queue
+from causeway.pipeline.connector.lineage import was_read_here
+from causeway.pipeline.connector.options import PLAN, SOURCE, WriteOptions, check_queue
 from causeway.pipeline.connector.schema import KEY_HEADER
 from causeway.topics import parse_topic
 
@@ -34,7 +37,7 @@ BATCH_ID = "streaming.sql.batchId"
 QUERY_ID = "sql.streaming.queryId"
 """Local properties of Spark's tasks."""
 
-_COLUMNS = ("topic", "queue", "key", "properties", "body")
+_COLUMNS = ("topic", "queue", "key", "properties", "body", "value")
 _LIFE_BITS = 53
 _PATIENCE_SECONDS = 7 * 24 * 3600.0
 """A send is never given up before its task is: what follows it would pass for all there was."""
@@ -71,9 +74,7 @@ def name_of(options: WriteOptions, query: str) -> str:
 
 def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], name: str, life: int) -> int:
     """Send all rows of a partition; how many. Returns when all are acknowledged."""
-    messages = outgoing(options, batches)
-    if options.order == CONTENT:
-        messages = iter(in_order(messages, options.buffer_bytes))
+    messages = repeatable(options, outgoing(options, batches))
     count = 0
     destinations: set[str] = set()
     with open_bus(options.connection, name=name, life=life) as bus:
@@ -91,6 +92,18 @@ def send_rows(options: WriteOptions, batches: Iterable[pa.RecordBatch], name: st
                 raise ConfigError("queue", one.queue, remedy)
         bus.flush(options.connection.timeout)
     return count
+
+
+def repeatable(options: WriteOptions, messages: Iterator[OutgoingRow]) -> Iterator[OutgoingRow]:
+    """The messages of a partition in the order in which another attempt would send them too."""
+    first = next(messages, None)
+    if first is None:
+        return iter(())
+    messages = itertools.chain([first], messages)
+    # There are rows, so whoever reads in this task has begun.
+    if options.order == PLAN or (options.order == SOURCE and was_read_here()):
+        return messages
+    return iter(in_order(messages, options.buffer_bytes))
 
 
 def send_when_roomy(bus: Any, send: Callable[[], Any], options: WriteOptions) -> None:
@@ -129,10 +142,12 @@ def outgoing(options: WriteOptions, batches: Iterable[pa.RecordBatch]) -> Iterat
     for batch in batches:
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         nothing = [None] * batch.num_rows
-        for topic, queue, key, properties, body in zip(*(columns.get(name, nothing) for name in _COLUMNS), strict=True):
+        for topic, queue, key, properties, body, value in zip(
+            *(columns.get(name, nothing) for name in _COLUMNS), strict=True
+        ):
             topic, queue = _target(options, topic, queue, known)
             said = _headers(key, properties)
-            data = _bytes(body)
+            data = _bytes(value if body is None else body)
             headers = with_headers(dict(sorted(said.items())), b"") if said else b""
             check_size(headers + data if headers else data)
             yield OutgoingRow(topic, queue, headers, data, said)

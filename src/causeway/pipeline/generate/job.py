@@ -11,14 +11,15 @@ Owns: how a lake is cut into circles, where it is written. Must not know: what h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.errors import ConfigError
+from causeway.lake.locations import Location, locate
 from causeway.lake.schema import EVENTS, PARTITIONS
+from causeway.lake.table import listing
 from causeway.pipeline.frame import JobRequest, JobResult, Tick, count_option, number_option, read_lake, yes_option
 from causeway.pipeline.generate.telemetry import TelemetryPlan, check_plan, generate_telemetry
 from causeway.pipeline.generate.world import FAULTS, GAP, MadeWorld, Planted
@@ -51,15 +52,15 @@ def run(spark: SparkSession, request: JobRequest, tick: Tick) -> JobResult:
     """Make a lake."""
     if not request.lake:
         raise ConfigError("lake", request.lake, "give the folder to be made")
-    lake = Path(request.lake)
-    if any(lake.glob("day=*/domain=*/kind=*")):
+    lake = locate(request.lake)
+    if listing(lake).live:
         raise ConfigError("lake", request.lake, "holds a lake already; give a new folder")
     events, plan = _circles(request), telemetry_plan(request)
     if not events and not plan.topics:
         raise ConfigError("set topics", plan.topics, "nothing is to be made: events is 0 as well")
     kinds = ["telemetry", "latency"][: 2 if yes_option(request, "latency", usual=True) else 1] if plan.topics else []
     stages = [*(["events"] if events else []), *kinds]
-    lake.mkdir(parents=True, exist_ok=True)
+    lake.make_folder()
     for done, kind in enumerate(stages):
         tick(kind, done, len(stages))
         if kind == "events":
@@ -107,9 +108,9 @@ def telemetry_plan(request: JobRequest) -> TelemetryPlan:
     return plan
 
 
-def _make_events(spark: SparkSession, lake: Path, plan: list[Circle], seed: int) -> None:
+def _make_events(spark: SparkSession, lake: Location, plan: list[Circle], seed: int) -> None:
     planted = lake / PLANTED
-    planted.mkdir(exist_ok=True)
+    planted.make_folder()
     numbers = spark.range(0, len(plan), 1, len(plan))
     made = numbers.mapInArrow(_maker(plan, seed, str(planted)), lake_schema(EVENTS))
     made.write.mode("append").partitionBy(*PARTITIONS).parquet(str(lake))
@@ -145,12 +146,12 @@ def _maker(
     def make(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from made_circle(plan[number], seed, Path(planted))
+                yield from made_circle(plan[number], seed, locate(planted))
 
     return make
 
 
-def made_circle(circle: Circle, seed: int, planted: Path) -> Iterator[pa.RecordBatch]:
+def made_circle(circle: Circle, seed: int, planted: Location) -> Iterator[pa.RecordBatch]:
     """The records of one circle; at the end, what was planted in it is written."""
     world = MadeWorld(seed, circle.number, circle.applications, circle.events, list(circle.faults), rough=circle.rough)
     for records in world.run(RECORDS_PER_BATCH):
@@ -161,7 +162,8 @@ def made_circle(circle: Circle, seed: int, planted: Path) -> Iterator[pa.RecordB
             )
     rows = [dict(zip(Planted._fields, one, strict=True)) for one in world.planted]
     table = pa.Table.from_pylist(rows, schema=PLANTED_COLUMNS)
-    pq.write_table(table, planted / f"circle-{circle.number:05}.parquet")  # a task that is run again writes the same
+    # A task that is run again writes the same.
+    pq.write_table(table, f"{planted.path}/circle-{circle.number:05}.parquet", filesystem=planted.file_system)
 
 
 _TYPES: Final = {"int32": pa.int32(), "int64": pa.int64(), "bool": pa.bool_(), "string": pa.string()}

@@ -20,10 +20,12 @@ import pyarrow as pa
 
 from causeway.errors import ConfigError
 from causeway.lake.days import DAY_SECONDS
+from causeway.lake.locations import locate
 from causeway.lake.schema import KINDS, LAKE_VERSION, PARTITIONS
 from causeway.lake.sketch import GROWTH, NUMBER_MAX
 from causeway.pipeline.generate.writers import BEGINNING
 from causeway.pipeline.schemas import lake_schema
+from causeway.pipeline.session import parallelism
 from causeway.types import SECOND, ServiceClass
 
 if TYPE_CHECKING:
@@ -67,10 +69,10 @@ def generate_telemetry(spark: SparkSession, lake: str, plan: TelemetryPlan, kind
     """Add the rows of a plan to a lake: `telemetry`, or `latency` of the same messages."""
     check_plan(plan)
     first, last = plan.start // BLOCK_SECONDS, (plan.start + plan.seconds - 1) // BLOCK_SECONDS
-    tasks = min(last - first + 1, max(2, spark.sparkContext.defaultParallelism * 4))
+    tasks = min(last - first + 1, max(2, parallelism(spark) * 4))
     blocks = spark.range(first, last + 1, 1, tasks)
     rows = blocks.mapInArrow(partial(draw_blocks, plan, kind), lake_schema(KINDS[kind]))
-    rows.write.mode("append").partitionBy(*PARTITIONS).parquet(lake)
+    rows.write.mode("append").partitionBy(*PARTITIONS).parquet(str(locate(lake)))
 
 
 def check_plan(plan: TelemetryPlan) -> None:

@@ -42,6 +42,7 @@ CALLS: dict[str, Callable[[Bus, Any], Any]] = {
     "where": lambda bus, timeout: bus.where("a", timeout=timeout),
     "extent": lambda bus, timeout: bus.extent("a", timeout=timeout),
     "read": lambda bus, timeout: bus.read("a", timeout=timeout),
+    "read_pages": lambda bus, timeout: bus.read_pages("a", timeout=timeout),
     "purge": lambda bus, timeout: bus.purge("a", timeout=timeout),
     "delete": lambda bus, timeout: bus.delete("a", timeout=timeout),
     "settle_below": lambda bus, timeout: bus.settle_below("a", 1, timeout=timeout),

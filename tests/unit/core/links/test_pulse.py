@@ -231,3 +231,36 @@ def test_broker_that_does_not_answer_is_asked_again_before_the_silence_is_over()
     wire.pass_time(2 * a.config.silence)
     assert "PeerDown" in a.told_kinds()
     assert sum(isinstance(head, Ping | Beat) for _, head in a.sent) >= 2
+
+
+def test_who_hears_late_waits_longer_for_signs_of_life_and_not_for_ever() -> None:
+    wire = Wire()
+    a, b = wire.pair()
+    a.send(b, Hail(True, wants_reply=False))
+    wire.settle()
+    wire.cut = True
+    stop = wire.now + 3 * SECOND
+    while wire.now < stop:
+        a.links.on_lagged(SECOND)
+        wire.pass_time(SECOND // 4)
+    assert "PeerDown" not in a.told_kinds()
+    while "PeerDown" not in a.told_kinds():
+        a.links.on_lagged(SECOND)
+        wire.pass_time(SECOND // 4)
+        assert wire.now < stop + 4 * SECOND
+
+
+def test_who_answered_late_is_waited_for_longer_until_it_answers_in_time_again() -> None:
+    wire = Wire()
+    a, b = wire.pair()
+    a.send(b, Hail(True, wants_reply=False))
+    wire.settle()
+    channel = a.links._book.links[b.peer.id].channel
+    assert channel is not None
+    patience = a.links._pulse.patience
+    assert patience(channel) == a.config.silence
+    channel.measured(SECOND)
+    assert patience(channel) == a.config.silence + 2 * (SECOND - a.config.heartbeat)
+    for _ in range(20):
+        channel.measured(SECOND // 1000)
+    assert patience(channel) == a.config.silence

@@ -24,8 +24,8 @@ def peer_named(name: str, *, store: int = 1) -> Peer:
 class Pipe:
     """One direction of a connection: what was sent on it and has not arrived."""
 
-    def __init__(self, target: Station, conn: int) -> None:
-        self.target, self.conn = target, conn
+    def __init__(self, source: Station | None, target: Station, conn: int) -> None:
+        self.source, self.target, self.conn = source, target, conn
         self.items: deque[tuple[str, Any, Any]] = deque()
 
 
@@ -63,6 +63,7 @@ class Station:
     def run(self, action: Any) -> Effects:
         turn = Turn(self.wire.now)
         action(turn)
+        self.links.enclose(turn)
         self.told.extend(turn.inbox)
         effects = turn.effects
         for dial in effects.dials:
@@ -102,6 +103,8 @@ class Wire:
         self.pipes: list[Pipe] = []
         self.cut = False
         """Nothing arrives any more, and nobody is told."""
+        self.cuts: set[tuple[Station, Station]] = set()
+        """Nothing arrives from the one at the other any more; who dials hears nothing."""
 
     def add(self, name: str, **options: Any) -> Station:
         self.stations[name] = Station(self, name, **options)
@@ -115,22 +118,27 @@ class Wire:
         b.links.learn(a.peer)
         return a, b
 
+    def cut_link(self, a: Station, b: Station) -> None:
+        self.cuts |= {(a, b), (b, a)}
+
     def dial(self, source: Station, conn: int, host: str) -> None:
         target = self.stations.get(host)
-        refusal = Pipe(source, conn)
+        refusal = Pipe(target, source, conn)
         self.pipes.append(refusal)
         if target is None or not target.listening:
             refusal.items.append(("closed", None, None))
             return
         target.inbound += 2
-        there, back = Pipe(target, target.inbound), refusal
+        there, back = Pipe(source, target, target.inbound), refusal
         self.pipes.append(there)
         source.out[conn], target.out[target.inbound] = there, back
         there.items.append(("opened", None, None))
         back.items.append(("opened", None, None))
 
     def waiting(self) -> list[Pipe]:
-        return [] if self.cut else [pipe for pipe in self.pipes if pipe.items]
+        if self.cut:
+            return []
+        return [pipe for pipe in self.pipes if pipe.items and (pipe.source, pipe.target) not in self.cuts]
 
     def step(self, pipe: Pipe) -> None:
         """Let the next thing on one pipe arrive."""

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from causeway.core.mail import faults
-from causeway.core.messages import Attach, Commit, Interest, SendPart, SettlePart
+from causeway.core.messages import Attach, Browse, Commit, Interest, SendPart, SettlePart
 from causeway.limits import (
     BATCH_COUNT_MAX,
     ID_MAX,
@@ -173,3 +173,12 @@ def test_topics_of_an_ordinary_mailbox_come_from_a_seat_and_drop_nothing(interes
     fault = faults.attach_fault(Attach("orders", 1, 10, interest=interest), ("app", 9))
     assert (fault is None) == (named is None)
     assert named is None or named in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("topics", "named"),
+    [(("roads/#",), None), (("roads//a",), "topics"), (("a",) * 33, "at most 32"), ((), None)],
+)
+def test_patterns_of_a_look_are_few_and_canonical(topics: tuple[str, ...], named: str | None) -> None:
+    fault = faults.browse_fault(Browse("history/roads/#", 1, -1, 10, topics=topics))
+    assert fault is None if named is None else named in (fault or "")

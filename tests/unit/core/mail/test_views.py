@@ -9,7 +9,7 @@ from causeway.core.mail.browser import BrowseRange, Glance, Shown
 from causeway.core.mail.matching import matching, selector_of
 from causeway.core.mail.rows import StoredBatch
 from causeway.core.mail.views import browsed, question_of
-from causeway.core.messages import Browse, Browsed
+from causeway.core.messages import Browse, Browsed, Published
 from causeway.limits import BROWSED_BODY_BYTES_MAX, SELECTED_BYTES_MAX, SELECTED_MESSAGES_MAX
 from causeway.types import MILLISECOND, Flag, ServiceClass
 from causeway.wire.body import join, split
@@ -118,3 +118,59 @@ def test_messages_without_headers_or_with_broken_ones_have_none() -> None:
     hostile = StoredBatch(1, "a", 1, 0, 1, 2, int(Flag.HEADERS), 4, 0, 0, b"", join(blocks))
     for one in (plain, broken, hostile):
         assert matching(selector_of("amount IS NULL AND JMSDeliveryMode = 'NON_PERSISTENT'"), one) == [(0, 1)]
+
+
+# Topics, times and ends -----------------------------------------------------------------------------------------
+def published(seq: int, topic: str, count: int, at: int = 0) -> StoredBatch:
+    """Messages as a history keeps them; so many were stored before as their number says, and twenty have ended."""
+    body, it = join([b"x"] * count), Published(topic, "radar", 9, 1, seq, 100 + seq, at=at)
+    return StoredBatch(seq, "causeway/topics/01", 1, 1, seq, count, 0, 4, 0, 7, b"", body, 20 + seq, published=it)
+
+
+def look(*batches: StoredBatch, limit: int = 100, hidden: int | None = None, **wanted: object) -> Browsed:
+    """The answer to a question for some of these."""
+    head = Browse("history/roads/#", 1, -1, limit, **wanted)  # type: ignore[arg-type]
+    shown = [Shown(one, 0, one.seq + one.count, one.seq, one.count_before) for one in batches]
+    return browsed(head, question_of(head), Glance(shown, hidden), EXTENT)[0]
+
+
+def told(answer: Browsed) -> tuple[list[tuple[int, int]], int, int, int, bool]:
+    """Which are here, how many are not, and how far it looked."""
+    here = [(found.seq, found.count) for found in answer.batches]
+    return here, answer.passed, answer.through, answer.ever_through, answer.done
+
+
+ROADS = [published(0, "roads/a1", 5), published(5, "roads/a2", 3), published(8, "roads/a1", 2)]
+
+
+def test_only_topics_that_are_asked_for_are_shown_and_the_others_are_counted() -> None:
+    assert told(look(*ROADS, topics=("roads/a2", "rails/#"))) == ([(5, 3)], 7, 9, 30, True)
+    assert told(look(*ROADS, topics=("rails/#",), hidden=10)) == ([], 10, 9, 30, False)
+    assert told(look(*ROADS)) == ([(0, 5), (5, 3), (8, 2)], 0, 9, 30, True)
+
+
+def test_what_does_not_fit_is_neither_shown_nor_passed_over() -> None:
+    answer = look(*ROADS, topics=("roads/a1",), limit=6)
+    assert told(answer) == ([(0, 5), (8, 1)], 3, 8, 29, False)
+    assert answer.row == 8
+
+
+def test_times_are_those_at_which_a_message_was_published() -> None:
+    days = [published(0, "roads/a1", 2, at=50), published(2, "roads/a1", 2, at=60), published(4, "roads/a1", 1, at=70)]
+    assert told(look(*days, since=60, until=70))[:2] == ([(2, 2)], 3)
+    assert told(look(*days, since=61))[:2] == ([(4, 1)], 4)
+
+
+def test_nothing_behind_the_end_of_a_question_is_looked_at() -> None:
+    assert told(look(*ROADS, stop=7)) == ([(0, 5), (5, 2)], 0, 6, 27, True)
+    assert told(look(*ROADS, topics=("roads/a1",), stop=7)) == ([(0, 5)], 2, 6, 27, True)
+    assert told(look(*ROADS, topics=("roads/a1",), stop=5)) == ([(0, 5)], 0, 4, 25, True)
+
+
+def test_each_topic_is_in_one_part_of_a_mailbox() -> None:
+    many = [published(number, f"roads/a{number % 7}", 1) for number in range(70)]
+    parts = [told(look(*many, part=part, parts=3))[0] for part in range(3)]
+    assert sorted(number for part in parts for number, _ in part) == list(range(70))
+    assert len(dict.fromkeys(map(len, parts))) > 1
+    for part in parts:
+        assert len(part) == 10 * len({number % 7 for number, _ in part})

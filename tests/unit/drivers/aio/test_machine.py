@@ -8,14 +8,16 @@ import socket
 import pytest
 
 from causeway.core.effects import Close, Effects, Load, Pause, Persist, Send
-from causeway.core.events import Closed, DriverEvent, Loaded, Opened, Persisted, Received
-from causeway.core.messages import Message, Ping, Pong
+from causeway.core.events import Closed, DriverEvent, Lagged, Loaded, Opened, Persisted, Received
+from causeway.core.messages import Beat, Hello, Message, Ping, Pong
+from causeway.drivers.aio.clock import SystemClock
 from causeway.drivers.aio.connection import Connection
 from causeway.drivers.aio.machine import MachineDriver
 from causeway.drivers.aio.storage import InlineStorage
 from causeway.limits import TURN_MESSAGES_MAX, TURNS_IN_A_ROW_MAX
 from causeway.store.base import Put
 from causeway.store.memory import MemoryStore
+from causeway.types import MILLISECOND, Instant
 from causeway.wire.codec import SHARED_BODY_BYTES_MAX, SHARED_COUNT_MAX, decode_frame, encode_frame
 from causeway.wire.frame import FrameReader
 from tests.unit.drivers.aio.stage import Stage, StageMachine, dial, wait_until
@@ -114,6 +116,50 @@ async def test_gathered_data_is_handled_before_it_becomes_much() -> None:
     assert len(machine.turns) == before
     connection.data_received(encode_frame(Ping(1)))
     assert len(machine.turns[before]) == TURN_MESSAGES_MAX
+
+
+async def test_signs_of_life_do_not_wait_for_the_frames_that_came_with_them() -> None:
+    machine = StageMachine()
+    driver = MachineDriver(machine, on_crash=pytest.fail, needed_by_others=True)
+    connection, _ = await connect(driver, 2)
+    before = len(machine.turns)
+    work = b"".join(encode_frame(Ping(number)) for number in range(100))
+    connection.data_received(work + encode_frame(Beat(1)) + work)
+    events = [event for turn in machine.turns[before:] for event in turn if isinstance(event, Received)]
+    assert events[0].messages == [(Beat(1), b"")]
+    assert [len(event.messages) for event in events] == [1, 200]
+
+
+async def test_signs_of_life_do_not_overtake_a_greeting() -> None:
+    machine = StageMachine()
+    driver = MachineDriver(machine, on_crash=pytest.fail, needed_by_others=True)
+    connection, _ = await connect(driver, 2)
+    before = len(machine.turns)
+    connection.data_received(
+        encode_frame(Hello(2, "broker-1", 1)) + encode_frame(Ping(1)) * 100 + encode_frame(Beat(1))
+    )
+    assert len(machine.turns) == before + 1
+
+
+async def test_busy_machine_is_told_how_late_it_hears() -> None:
+    class SlowClock(SystemClock):
+        passed = 0
+
+        def now(self) -> Instant:
+            return self.passed
+
+    clock = SlowClock()
+
+    def rule(event: DriverEvent, effects: Effects) -> None:
+        clock.passed += 100 * MILLISECOND
+
+    machine = StageMachine(rule)
+    driver = MachineDriver(machine, on_crash=pytest.fail, needed_by_others=True, clock=clock)
+    connection, _ = await connect(driver, 2)
+    connection.data_received(encode_frame(Ping(1)))
+    connection.data_received(encode_frame(Ping(2)))
+    await wait_until(lambda: len(machine.events(Received)) == 2)
+    assert [event.duration for event in machine.events(Lagged)][-1] >= 100 * MILLISECOND
 
 
 async def test_what_effects_cause_is_handled_next_and_never_inside() -> None:

@@ -91,6 +91,18 @@ def test_signal_stops_the_broker_at_once_with_zero(number: signal.Signals, tmp_p
         assert f"{number.name}: stopping" in errors
 
 
+def test_a_hangup_does_not_end_the_broker_and_is_in_its_log(tmp_path: Path) -> None:
+    with started("polite", tmp_path / "data") as process:
+        ready_port(process)
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        while "SIGHUP" not in (line := process.stderr.readline()):
+            assert line, "it ended without a word"
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=4)
+        assert process.returncode == Exit.OK
+
+
 def test_sigusr1_lets_the_broker_hand_over_and_leave(tmp_path: Path) -> None:
     with started("polite", tmp_path / "data") as process:
         ready_port(process)

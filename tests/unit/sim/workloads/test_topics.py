@@ -14,7 +14,7 @@ def calm(seed: int) -> Options:
 
 
 def test_subscriptions_begin_change_end_and_begin_again() -> None:
-    verdict = SimRun(calm(5)).run()
+    verdict = SimRun(calm(6)).run()
     assert verdict.ok, verdict.failure_line()
     for what in ("changed subscriptions", "ended subscriptions", "begun subscriptions", "delivered"):
         assert verdict.observations.get(what, 0) > 0, what
