@@ -130,7 +130,7 @@ COMPILE := build/lock/bin/uv pip compile pyproject.toml --universal --python-ver
 lock:  ## Resolve the dependencies anew into requirements.lock and, the same versions, run.lock
 	@python=$$(PYTHON="$(PYTHON)" tools/python.sh) && "$$python" -m venv build/lock
 	@build/lock/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --extra bench --extra evaluate --extra pipeline --group dev --upgrade --output-file requirements.lock
+	$(COMPILE) --extra bench --extra connect --extra evaluate --extra pipeline --group dev --upgrade --output-file requirements.lock
 	$(COMPILE) --group build --constraint requirements.lock --upgrade --output-file run.lock
 
 clean:  ## Remove what the other targets made

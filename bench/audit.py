@@ -4,7 +4,8 @@
 
 Makes both lakes (seeded, 200 applications), runs the real command on each with an executor of 2 cores and 1 GB, and
 says whether every planted fault was found and none invented, how long it took by the clock and in processor time (which
-other work on the machine changes little), and how much memory its processes held at most. Owns: the measurement. Must
+other work on the machine changes little), how much memory its processes held at most, how much was shuffled, and how
+much longer the longest task of a stage took than its median. Owns: the measurement. Must
 not know: other cases.
 """
 

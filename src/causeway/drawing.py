@@ -5,6 +5,7 @@ Owns: how a figure looks. Must not know: what it shows.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,8 @@ MARK_ASIDE: Final = 0.14
 """Inches between curves with ranges, and between marks that nothing joins, at one place: they stand side by side."""
 WORDS_AT_END_MAX: Final = 12
 """A formula with more characters begins where its line does."""
+LETTER: Final = 0.018
+"""Width of a digit at an axis, as a part of what lies between its first and its last tick."""
 LEGEND_POINTS: Final = (9, 8, 7, 6)
 """Sizes of its words, the first that is not too wide."""
 
@@ -79,8 +82,9 @@ def _bars_canvas(figure: Bars) -> Any:
             axes.barh(place, length, left=at, height=0.7, color=face, hatch=hatch, edgecolor="0.2", linewidth=0.5)
         axes.text(1.01 * longest, place, bar.words, va="center", color="0.35")
     axes.set_yticks(range(len(figure.bars)), [bar.label for bar in figure.bars])
-    axes.set_xlim(0, 1.2 * longest)
-    axes.invert_yaxis()
+    axes.set_xlim(0, 1.2 * longest)  # room for the words
+    axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.001 * longest])
+    axes.set_ylim(len(figure.bars) - 0.4, -0.6)
     axes.grid(visible=True, axis="x", color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
     used = sorted({style for bar in figure.bars for _, _, style in bar.parts})
@@ -204,8 +208,10 @@ def _place_ticks(axes: Any, figure: Figure) -> None:
 
 def _spaced(ticks: list[int]) -> list[int]:
     """Of these numbers so few that their labels do not touch on a logarithmic axis."""
+    width = LETTER * math.log(ticks[-1] / ticks[0]) if ticks and ticks[0] > 0 else 0.0
     kept: list[int] = []
     for tick in ticks:
-        if not kept or tick >= 1.4 * kept[-1]:
+        apart = math.exp(width * (len(f"{tick:,}") + len(f"{kept[-1]:,}")) / 2) if kept else 1.0
+        if not kept or tick >= max(1.4, apart) * kept[-1]:
             kept.append(tick)
     return kept

@@ -47,4 +47,5 @@ class Progress(progress.Progress):
 
 def _line(task: progress.Task) -> str:
     part = f", {task.percentage:.0f} %" if task.total else ""
-    return f"{task.description or 'under way'}: {task.elapsed or 0:.0f} s{part}"
+    said = f", {task.fields['said']}" if task.fields.get("said") else ""
+    return f"{task.description or 'under way'}: {task.elapsed or 0:.0f} s{part}{said}"

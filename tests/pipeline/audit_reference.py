@@ -16,7 +16,7 @@ from causeway.trace import Step
 Row = dict[str, Any]
 HANDED = {Step.DELIVERED, Step.RECEIVED, Step.SETTLED}
 REACHED = HANDED | {Step.RETURNED, Step.EXPIRED, Step.DEAD, Step.REFUSED}
-RELEVANT = REACHED | {Step.SENT, Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN, Step.PREPARED}
+RELEVANT = REACHED | {Step.SENT, Step.STORED, Step.COPIED, Step.ACKNOWLEDGED, Step.TAKEN, Step.PREPARED, Step.DUPLICATE}
 
 
 class Message(NamedTuple):
@@ -172,7 +172,10 @@ class Reference:
                 epochs = {r["epoch"] for r in having if r["step"] == Step.STORED}
                 taken_over = any(r["step"] == Step.COPIED and r["epoch"] not in epochs for r in here)
                 late = having and all(life(r) == life(told) and r["sequence"] > told["sequence"] for r in having)
-                if late and not taken_over:
+                mine = [r for r in here if life(r) == life(told)]
+                anew = any(r["step"] in (Step.STORED, Step.TAKEN) for r in mine)
+                known = any(r["step"] == Step.DUPLICATE and r["sequence"] < told["sequence"] for r in mine)
+                if late and not taken_over and (anew or not known):
                     return told["mailbox"] or message.dest, rows
         return None
 

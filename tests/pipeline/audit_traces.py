@@ -30,6 +30,7 @@ STEPS = (
     Step.EXPIRED,
     Step.TAKEN,
     Step.PREPARED,
+    Step.DUPLICATE,
 )
 STREAMS = (
     ("a1", "m0", 1),

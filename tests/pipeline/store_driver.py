@@ -12,12 +12,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from causeway.cli.pipeline import draw_to
 from causeway.lake.keeping import compact
 from causeway.lake.locations import locate
 from causeway.pipeline import rates
 from causeway.pipeline.audit import job as audit
-from causeway.pipeline.frame import JobRequest, JobResult, run_job, write_result
+from causeway.pipeline.frame import JobRequest, JobResult, run_job
+from causeway.pipeline.jobs import conclude
 from causeway.pipeline.session import open_session
 from tests.pipeline.lakes import rounded
 
@@ -43,10 +43,9 @@ def told(spark: SparkSession, job: str, lake: str, out: str, *, checkpoint: str 
     """What a job says, but for what depends on where and how often it ran."""
     request = JobRequest(lake, out, bool(checkpoint), checkpoint, 0, {"period": "5"} if job == "rates" else {})
     found: JobResult = run_job(spark, job, request, lambda *_: None)
-    pictures = [name for figure in found.figures for name in draw_to(figure, out)]
-    write_result(found, out, pictures)
+    result = conclude(found, out)
     written = {entry.location.name for entry in locate(out).entries()}
-    assert {*found.tables, *pictures, "result.json"} <= written, written
+    assert {*found.tables, *result["pictures"], result["page"], "result.json"} <= written, written
     rest: dict[str, Any] = rounded(
         {k: v for k, v in found.summary.items() if k not in {"seconds_taken", "runs", "monitoring"}}
     )

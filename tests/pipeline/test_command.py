@@ -58,7 +58,7 @@ def test_people_see_what_was_found(spark: SparkSession, tmp_path: Path, capsys: 
     shown = capsys.readouterr().out
     assert "endings" in shown
     assert "ok: 1" in shown
-    assert "result.json, sweep" in shown
+    assert "result.json, page.html, sweep" in shown
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from causeway.cli import pipeline as command
 from causeway.cli.main import main
 from causeway.errors import ConfigError, PipelineError
 from causeway.lake.locations import Location, locate
-from causeway.pipeline import increments
+from causeway.pipeline import increments, jobs
 from causeway.pipeline.frame import JobRequest, write_result
 from causeway.pipeline.increments import fold, sole_run
 from tests.pipeline.lakes import NOON, latency, rounded, run, table, telemetry, write_lake
@@ -252,7 +251,7 @@ def test_second_command_with_the_checkpoint_is_refused_until_the_first_has_ended
         second.append(main([*line, "--out", str(tmp_path / "second")]))
         return write_result(*given)
 
-    monkeypatch.setattr(command, "write_result", written)
+    monkeypatch.setattr(jobs, "write_result", written)
     assert main([*line, "--out", str(tmp_path / "first")]) == 0
     assert second == [1]
     error = json.loads(capsys.readouterr().out.splitlines()[0])["error"]

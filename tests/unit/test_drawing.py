@@ -81,3 +81,12 @@ def test_nothing_loads_matplotlib_before_it_draws(module: str) -> None:
     code = f"import sys, {module}; print('matplotlib' in sys.modules or 'numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.strip() == "False"
+
+
+def test_labels_of_ticks_do_not_touch_and_powers_of_two_all_have_theirs() -> None:
+    from causeway.drawing import _spaced
+
+    assert _spaced([200, 500, 1000, 2000, 5000, 10_000, 100_000]) == [200, 500, 1000, 2000, 5000, 10_000, 100_000]
+    assert 500 not in _spaced([2, 100, 400, 500, 100_000])
+    powers = [2**number for number in range(4, 15)]
+    assert _spaced(powers) == powers

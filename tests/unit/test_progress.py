@@ -36,3 +36,11 @@ def test_short_work_says_nothing() -> None:
     with Progress(console=Console(file=out)) as bar:
         bar.add_task("reading", total=4)
     assert out.getvalue() == ""
+
+
+def test_line_has_what_its_task_says_more() -> None:
+    out = Heard()
+    with Progress(console=Console(file=out), line_seconds=0.01) as bar:
+        bar.add_task("reading", total=4, completed=1, said="7 rows, about 9 s left")
+        assert out.written.wait(30)
+    assert out.getvalue().startswith("reading: 0 s, 25 %, 7 rows, about 9 s left\n")

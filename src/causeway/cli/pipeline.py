@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -17,17 +15,19 @@ from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from causeway.cli import following
 from causeway.cli.options import AsJson
 from causeway.cli.output import EXIT_FAILED, EXIT_OK, console, notices, print_json
-from causeway.drawing import check_drawing, draw
+from causeway.drawing import check_drawing
 from causeway.errors import ConfigError
-from causeway.figures import Bars, Figure
 from causeway.lake.locations import locate
 from causeway.pipeline.faults import spark_errors
-from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job, write_result
+from causeway.pipeline.frame import JOBS, JobRequest, JobResult, Tick, check_lake, check_request, run_job
 from causeway.pipeline.history import keep_going
 from causeway.pipeline.increments import sole_run
-from causeway.pipeline.progress import task_counts
+from causeway.pipeline.jobs import conclude
+from causeway.pipeline.page import shown
+from causeway.pipeline.progress import JobCourse, spark_work
 from causeway.pipeline.session import SessionFlags, session_for
 from causeway.progress import Progress
 
@@ -70,8 +70,12 @@ def pipeline(
     stream: Annotated[
         bool, typer.Option("--stream", help="Read only what the lake gained since the last run with this checkpoint.")
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="For the job audit: go on as the lake grows, and tell each finding once.")
+    ] = False,
     checkpoint: Annotated[
-        str, typer.Option(metavar="PLACE", help="Where --stream records what it has read. Default: OUT/checkpoint.")
+        str,
+        typer.Option(metavar="PLACE", help="Where --stream and --follow say what was read. Default: OUT/checkpoint."),
     ] = "",
     every: Annotated[
         str,
@@ -86,49 +90,52 @@ def pipeline(
 ) -> int:
     """Run a job on Spark: over a trace lake of brokers, applications or the simulator, or a sweep of simulator runs.
 
-    The command writes result.json, Parquet tables and a picture to --out. With --json it prints the content of
-    result.json, as one object: "job", "summary", "tables", "pictures". On a cluster, all executors must see --lake and
-    --out under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
+    The command writes result.json, Parquet tables, pictures and a page to --out. With --json it prints the content of
+    result.json: "job", "summary", "tables", "pictures", "page". On a cluster, all executors must see --lake and --out
+    under the same path. Exit codes: 0 done; 1 a guarantee did not hold (audit), a run failed (sweep), a policy
     was not adopted (risk, run), or the lake or Spark stopped the job; 2 a flag is wrong or something is not installed.
     """
-    folder = out or f"pipeline/{job}"
-    kept = (checkpoint or str(locate(folder) / "checkpoint")) if stream else ""
-    if checkpoint and not stream:
-        raise ConfigError("checkpoint", checkpoint, "is for --stream; give both")
-    request = JobRequest(lake, folder, stream, kept, seed, parse_options(settings or []))
+    request = request_of(job, JobRequest(lake, out, stream, checkpoint, seed, parse_options(settings or []), follow))
     check_request(job, request)
     seconds = parse_every(job, every)
     check_drawing("pipeline")
     first = check_lake(job, request)
     flags = SessionFlags(master, driver_memory, parse_options(conf or [], "conf"), packages, py_files)
+    check_session(request, flags)
     with sole_run(request), spark_errors(), session_for(job, flags=flags) as session:
+        if follow:
+            return following.follow(session, first, _told_to_stop(), as_json=as_json)
         if seconds is None:
             return EXIT_OK if _turn(session, job, first, as_json=as_json).holds else EXIT_FAILED
-        keep_going(lambda: _turn(session, job, request, as_json=as_json), folder, seconds, _told_to_stop())
+        keep_going(lambda: _turn(session, job, request, as_json=as_json), request.out, seconds, _told_to_stop())
     return EXIT_OK
+
+
+def request_of(job: str, said: JobRequest) -> JobRequest:
+    """The request with places where none was given."""
+    out, grows = said.out or f"pipeline/{job}", said.stream or said.follow
+    if said.checkpoint and not grows:
+        raise ConfigError("checkpoint", said.checkpoint, "is for --stream and --follow; give one of them too")
+    kept = (said.checkpoint or str(locate(out) / "checkpoint")) if grows else ""
+    return said._replace(out=out, stream=grows, checkpoint=kept)
+
+
+def check_session(request: JobRequest, flags: SessionFlags) -> None:
+    """What a server of Spark Connect cannot do is said before anything begins."""
+    if request.follow and flags.is_remote:
+        raise ConfigError("follow", "sc://", "needs its driver in this process; give another --master, or --stream")
 
 
 def _turn(session: SparkSession, job: str, request: JobRequest, *, as_json: bool) -> JobResult:
     """Run the job once, draw and print."""
     with spark_errors(), _display(session, job) as tick:
         found = run_job(session, job, request, tick)
-    pictures = [name for figure in found.figures for name in draw_to(figure, request.out)]
-    result = write_result(found, request.out, pictures)
+    result = conclude(found, request.out)
     if as_json:
         print_json(result)
     else:
-        _show(found, request.out, pictures)
+        _show(found, request.out, result)
     return found
-
-
-def draw_to(figure: Figure | Bars, out: str) -> list[str]:
-    """Draw a figure into a folder, wherever that is; names of the files."""
-    place = locate(out)
-    with tempfile.TemporaryDirectory(prefix="causeway-") as folder:
-        drawn = draw(figure, Path(folder))
-        for path in drawn:
-            (place / path.name).write(path.read_bytes())
-    return [path.name for path in drawn]
 
 
 def _told_to_stop() -> threading.Event:
@@ -166,30 +173,32 @@ def parse_options(settings: list[str], flag: str = "set") -> dict[str, str]:
 
 @contextmanager
 def _display(session: SparkSession, job: str) -> Iterator[Tick]:
-    """Stages of the job as a bar, with the tasks of Spark that are under way beside it."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[tasks]}"), TimeElapsedColumn())
+    """Stages of the job as a bar, with rows and the time left beside it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
     ended = threading.Event()
+    course = JobCourse(job)
     with Progress(*columns, console=notices(), transient=True) as bar:
-        task = bar.add_task(job, total=None, tasks="")
+        task = bar.add_task(job, total=None, said="")
 
         def look() -> None:
             while not ended.wait(1 / LOOKS_PER_SECOND):
                 try:
-                    done, total = task_counts(session)
+                    work = spark_work(session)
                 except Exception:
                     return  # the session has ended, and with it what there was to show
-                bar.update(task, tasks=f"{done} of {total} tasks" if total else "")
+                said = course.said(work, bar.tasks[0].elapsed or 0.0)
+                bar.update(task, description=course.stage, completed=course.done, total=course.total, said=said)
 
         watcher = threading.Thread(target=look, name="progress", daemon=True)
         watcher.start()
         try:
-            yield lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total)
+            yield course.tick
         finally:
             ended.set()
             watcher.join(timeout=2)
 
 
-def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
+def _show(found: JobResult, folder: str, result: dict[str, Any]) -> None:
     table = Table(title=f"{found.job}: {JOBS[found.job].what}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("what")
     table.add_column("found", overflow="fold")
@@ -197,21 +206,15 @@ def _show(found: JobResult, folder: str, pictures: list[str]) -> None:
         table.add_row(escape(name.replace("_", " ")), escape(_shown(value)))
     out = console()
     out.print(table)
-    written = ", ".join(["result.json", *found.tables, *pictures])
+    written = ", ".join(dict.fromkeys(["result.json", result["page"], *found.tables, *result["pictures"]]))
     out.print(f"written to {folder}: {written}", soft_wrap=True, markup=False)
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
-    if value is None:
-        return "-"
     if isinstance(value, dict) and any(isinstance(one, dict) for one in value.values()):
         return "\n".join(f"{name}: {_shown(one)}" for name, one in value.items())
     if isinstance(value, dict):
         return ", ".join(f"{name}: {_shown(one)}" for name, one in value.items()) or "-"
     if isinstance(value, list | tuple):
         return "; ".join(map(_shown, value)) or "-"
-    return str(value)
+    return shown(value)

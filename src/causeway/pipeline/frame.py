@@ -49,6 +49,8 @@ class JobRequest(NamedTuple):
     seed: int = 0
     options: Mapping[str, str] = MappingProxyType({})
     """By name; `Job.options` has those that there are."""
+    follow: bool = False
+    """As a stream, and without an end: go on until somebody says stop."""
     checked: Collection[str] = ()
     """Kinds whose segments somebody has looked at already (`check_lake`)."""
 
@@ -79,6 +81,8 @@ class Job(NamedTuple):
     """Kind of rows that it reads from the lake; empty: it reads none."""
     streams: bool = False
     """Whether it can go on with a growing lake."""
+    follows: bool = False
+    """Whether it can do so without an end. Its options are about that."""
     options: Mapping[str, str] = MappingProxyType({})
     """Name -> meaning and default of what `--set` may say."""
 
@@ -106,6 +110,13 @@ JOBS: Final[dict[str, Job]] = {
         "what was lost, doubled, out of order or acknowledged too early, with evidence; or a certificate",
         reads="events",
         streams=True,
+        follows=True,
+        options={
+            "patience": "with --follow: seconds without a record about messages, after which they are judged (60)",
+            "memory": "with --follow: seconds for which records of messages that are still open are held (3600)",
+            "url": "with --follow: running cluster to publish findings on (none)",
+            "topic": "with --follow: topic of these messages (audit/findings)",
+        },
     ),
     "generate": Job(
         "causeway.pipeline.generate.job",
@@ -182,6 +193,10 @@ def check_request(name: str, request: JobRequest) -> Job:
         if option not in job.options and "OPTION" not in job.options:  # who has any checks them itself
             known = ", ".join(job.options) or "it has none"
             raise ConfigError(f"set {option}", value, f"is no option of {name}; those are: {known}")
+    if request.follow and not job.follows:
+        raise ConfigError("follow", name, "this job ends; leave --follow out")
+    if request.options and job.follows and not request.follow:
+        raise ConfigError("set", ", ".join(request.options), "is for --follow; give it too")
     if request.stream and not job.streams:
         raise ConfigError("stream", name, "this job reads the whole lake each time; leave --stream out")
     if job.reads and not request.lake:
@@ -212,9 +227,10 @@ def run_job(spark: SparkSession, name: str, request: JobRequest, tick: Tick) -> 
     return msgspec.structs.replace(found, summary={**found.summary, "seconds_taken": took})
 
 
-def write_result(found: JobResult, out: str, pictures: list[str]) -> dict[str, Any]:
+def write_result(found: JobResult, out: str, pictures: list[str], page: str) -> dict[str, Any]:
     """Write `result.json`, whole or not at all; what it says."""
-    result = {"job": found.job, "summary": found.summary, "tables": list(found.tables), "pictures": pictures}
+    tables = list(found.tables)
+    result = {"job": found.job, "summary": found.summary, "tables": tables, "pictures": pictures, "page": page}
     write_text(out, "result.json", json.dumps(result, indent=1, ensure_ascii=False) + "\n")
     return result
 
@@ -312,12 +328,16 @@ def _read(spark: SparkSession, lake: str, kind: str) -> DataFrame:
     return _with_all_columns(_reader(spark.read, lake, kind).parquet(*files), kind)
 
 
-def stream_lake(spark: SparkSession, lake: str, kind: str, base: Base) -> DataFrame:
-    """The same as a stream: each row once, though other segments take the place of the one in which it was read."""
+def stream_lake(spark: SparkSession, lake: str, kind: str, base: Base, *, files_max: int | None = None) -> DataFrame:
+    """The same as a stream: each row once, though other segments take the place of the one in which it was read. At
+    most `files_max` segments are read at a time."""
     from pyspark.sql import functions as F
 
     pattern = str(locate(lake) / "day=*" / "domain=*" / f"kind={kind}")
-    rows: DataFrame = _reader(spark.readStream, lake, kind).parquet(pattern)
+    reader = _reader(spark.readStream, lake, kind)
+    if files_max is not None:
+        reader = reader.option("maxFilesPerTrigger", files_max)
+    rows: DataFrame = reader.parquet(pattern)
     name = F.col("_metadata.file_name")
     fresh = ~name.rlike(REPLACEMENT) & ~name.isin(base.passed_over)
     return _with_all_columns(rows.where(fresh | name.isin(base.taken)), kind)

@@ -134,9 +134,10 @@ def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep
     folder = locate(request.checkpoint) / kind
     if kind not in request.checked:
         check_segments(request.lake, kind)
-    base = _check_owner(folder, request, kind, about)
+    base = check_owner(folder, request, kind, about)
     _check_numbers(folder, parts_folder(request, kind))
-    seen = _check_unread(folder, listing(request.lake, kind), base)
+    found = listing(request.lake, kind)
+    check_unread(folder, found, base)
     query = (
         stream_lake(spark, request.lake, kind, base)
         .writeStream.foreachBatch(keep)
@@ -148,7 +149,7 @@ def follow(spark: SparkSession, request: JobRequest, kind: str, about: str, keep
     if not parts_folder(request, kind).is_folder():
         remedy = "remove the folder: the stream then begins anew"
         raise LakeError(str(folder), "says that the lake was read, and has nothing of it", remedy)
-    (folder / _SEEN).write(msgspec.json.encode(seen))
+    keep_seen(folder, found, base)
 
 
 def parts_folder(request: JobRequest, kind: str) -> Location:
@@ -173,7 +174,7 @@ class _Owner(msgspec.Struct, frozen=True):
     base: Base = Base([], [])
 
 
-def _check_owner(folder: Location, request: JobRequest, kind: str, about: str) -> Base:
+def check_owner(folder: Location, request: JobRequest, kind: str, about: str) -> Base:
     """Where the stream began. A checkpoint of another lake or job would give sums of both; it is refused."""
     lake, path = locate(request.lake).absolute(), folder / "about.json"
     try:
@@ -192,26 +193,36 @@ def _check_owner(folder: Location, request: JobRequest, kind: str, about: str) -
     return found.base
 
 
-def _check_unread(folder: Location, found: Listing, base: Base) -> dict[str, int]:
-    """The last segment of each life that this run will have read. What others have taken the place of is read as long
-    as it is there; a stream that slept too long has missed it, and is refused."""
-    path = folder / _SEEN
-    seen = msgspec.json.decode(path.read(), type=dict[str, int]) if path.exists() else {}
-    taken, will_be = frozenset(base.taken), dict(seen)
-    there: set[tuple[str, int]] = set()
+def check_unread(folder: Location, found: Listing, base: Base) -> None:
+    """What others have taken the place of is read as long as it is there; a stream that slept too long has missed it,
+    and is refused."""
+    seen, taken = _seen(folder), frozenset(base.taken)
     named = [(one, one.name) for one in (*found.live, *found.replaced) if one.name is not None]
-    for one, name in named:
-        if not name.is_replacement:
-            there.add((_life(one), name.last))
-        if not name.is_replacement or str(name) in taken:
-            will_be[_life(one)] = max(will_be.get(_life(one), 0), name.last)
+    there = {(_life(one), name.last) for one, name in named if not name.is_replacement}
     for one, name in named:
         if name.is_replacement and str(name) not in taken:
             unread = range(max(name.first, seen.get(_life(one), 0) + 1), name.last + 1)
             if any((_life(one), number) not in there for number in unread):
                 said = "was made of segments that this stream had not read, and they are gone"
                 raise LakeError(str(one.location), said, _ANEW)
-    return will_be
+
+
+def keep_seen(folder: Location, found: Listing, base: Base, *, until: int | None = None) -> None:
+    """Write down that these were read: the last segment of each life. Those that came after `until`, in milliseconds
+    since 1970, were not."""
+    seen, taken = _seen(folder), frozenset(base.taken)
+    for one in (*found.live, *found.replaced):
+        name = one.name
+        if name is None or (name.is_replacement and str(name) not in taken):
+            continue
+        if until is None or one.changed // 1_000_000 <= until:
+            seen[_life(one)] = max(seen.get(_life(one), 0), name.last)
+    (folder / _SEEN).write(msgspec.json.encode(seen))
+
+
+def _seen(folder: Location) -> dict[str, int]:
+    path = folder / _SEEN
+    return msgspec.json.decode(path.read(), type=dict[str, int]) if path.exists() else {}
 
 
 def _life(one: Segment) -> str:

@@ -7,10 +7,10 @@ Owns: how rows are spread and sorted. Must not know: the rules (`streams`, `tran
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -62,11 +62,16 @@ def all_verdicts(events: DataFrame, context: Context) -> DataFrame:
 def stream_verdicts(events: DataFrame, context: Context) -> DataFrame:
     """What holds of each stream of messages. Sorting is Spark's, on disk where it must be; Python sees one batch of
     messages at a time."""
-    rows = events.where(F.col("step").isin(*STEPS)).select(*(_column(name) for name in AuditRow._fields))
+    rows = events.where(F.col("step").isin(*STEPS)).select(*audit_columns())
     together = rows.repartition(*STREAM).sortWithinPartitions(
         *STREAM, F.desc("last"), F.desc("first"), "writer", "life", "sequence"
     )
-    return together.mapInArrow(_in_batches(partial(_judged, context)), VERDICTS)
+    return together.mapInArrow(in_batches(partial(_judged, context)), VERDICTS)
+
+
+def audit_columns() -> list[Column]:
+    """An `AuditRow`, column by column."""
+    return [_column(name) for name in AuditRow._fields]
 
 
 def _column(name: str) -> Column:
@@ -91,7 +96,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[AuditRow]:
     return map(AuditRow._make, zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def _in_batches(verdicts: Callable[[Batches], Iterator[Judgement]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def in_batches(verdicts: Callable[[Batches], Iterator[Judgement]]) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """A function as Spark wants it, from one that yields verdicts."""
 
     def run(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -107,13 +112,13 @@ def with_transactions(verdicts: DataFrame) -> DataFrame:
     """The same with verdicts about transactions in place of their parts."""
     is_part = F.col("guarantee") == PART
     parts = verdicts.where(is_part).repartition("transaction").sortWithinPartitions("transaction")
-    whole = parts.mapInArrow(_in_batches(lambda batches: judge_transactions(verdicts_in(batches))), VERDICTS)
+    whole = parts.mapInArrow(in_batches(lambda batches: judge_transactions(verdicts_in(batches))), VERDICTS)
     return verdicts.where(~is_part).unionByName(whole)
 
 
 def with_doubts(verdicts: DataFrame, doubts: list[Doubt], lives: list[LifeSums]) -> DataFrame:
     """The same; what missing records may explain is `unknown`."""
-    return verdicts.mapInArrow(_in_batches(partial(_doubted, Doubts(doubts, lives))), VERDICTS)
+    return verdicts.mapInArrow(in_batches(partial(_doubted, Doubts(doubts, lives))), VERDICTS)
 
 
 def _doubted(doubts: Doubts, batches: Batches) -> Iterator[Judgement]:
@@ -155,8 +160,8 @@ def _replayed(table: pa.Table) -> pa.Table:
 
 
 # Lives of writers ----------------------------------------------------------------------------------------------------
-def life_sums(events: DataFrame) -> DataFrame:
-    """`doubts.LifeSums`, column by column: one row per life of each writer."""
+def life_sums(events: DataFrame, *more: Column) -> DataFrame:
+    """`doubts.LifeSums`, column by column, and `more`: one row per life of each writer."""
     step, number = F.col("step"), F.col("sequence")
     seal, gone = step == _SEALED, step == _RETIRED
     counted = ~(seal | gone)
@@ -190,6 +195,7 @@ def life_sums(events: DataFrame) -> DataFrame:
         F.max("at").alias("until"),
         F.collect_set("domain").alias("domains"),
         of_gone["records"].alias("retired"),
+        *more,
     )
 
 
@@ -206,8 +212,12 @@ def _digest() -> Column:
 
 def lives_in(sums: DataFrame) -> list[LifeSums]:
     """Rows of `life_sums`, also of several parts of a lake."""
-    rows = sums.select(*LifeSums._fields).toArrow().to_pylist()
-    return added_up(LifeSums(**(row | {"domains": tuple(sorted(row["domains"]))})) for row in rows)
+    return added_up(map(life_in, sums.select(*LifeSums._fields).toArrow().to_pylist()))
+
+
+def life_in(row: Mapping[str, Any]) -> LifeSums:
+    """A row of `life_sums`."""
+    return LifeSums(**({name: row[name] for name in LifeSums._fields} | {"domains": tuple(sorted(row["domains"]))}))
 
 
 def told_of(events: DataFrame) -> DataFrame:

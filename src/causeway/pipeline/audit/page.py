@@ -13,6 +13,7 @@ from causeway.figures import Bar, Bars
 from causeway.pipeline.audit.certificate import AS_FAR_AS_KNOWN, BROKEN, CLEAN, FEWER_COPIES, IN_DOUBT, PROMISES
 from causeway.pipeline.audit.doubts import Doubt, LifeSums
 from causeway.pipeline.audit.words import FEWER, HELD, SHARED, UNKNOWN, UNRECORDED, VIOLATED, VIOLATIONS, WAITING
+from causeway.pipeline.page import STYLE
 from causeway.types import SECOND
 
 PAGE: Final = "certificate.html"
@@ -30,13 +31,8 @@ _COLOURS: Final = {
 _RECORDS: Final = ("complete", "", "", "", "", "in doubt")
 _DOUBTED: Final = 5
 _STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1f2328; }
-h1 { font-size: 1.9rem; margin: 0; } h2 { font-size: 1.2rem; margin-top: 2rem; }
 .verdict { border-left: .5rem solid var(--tone); padding: .6rem 1rem; background: #f6f8fa; }
-.verdict h1 { color: var(--tone); } table { border-collapse: collapse; width: 100%; }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #d0d7de; vertical-align: top; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; } img { max-width: 100%; }
-.bad { color: #b3261e; font-weight: 600; } .quiet { color: #656d76; } pre { white-space: pre-wrap; font-size: .85rem; }
+.verdict h1 { color: var(--tone); }
 """
 
 
@@ -99,11 +95,11 @@ def page_of(summary: Mapping[str, Any], figures: Sequence[Bars]) -> str:
     scope = summary["scope"]
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>Audit: {escape(summary['verdict'])}</title>",
-        f"<style>:root {{ --tone: {_COLOURS[summary['verdict']]}; }}{_STYLE}</style>",
+        f"<style>:root {{ --tone: {_COLOURS[summary['verdict']]}; }}{STYLE}{_STYLE}</style>",
         f"<div class=verdict><h1>{escape(summary['verdict'].capitalize())}</h1><p>{escape(summary['says'])}</p></div>",
         f"<p>From {scope['records']:,} records of {scope['brokers']:,} brokers and {scope['applications']:,} "
-        f"applications about {scope['mailboxes']:,} destinations, written between {escape(scope['from'])} and "
-        f"{escape(scope['to'])} by their own clocks.</p>",
+        f"applications about {scope['mailboxes']:,} destinations, written between {_time(scope['from'])} and "
+        f"{_time(scope['to'])} UTC by their own clocks.</p>",
         "<h2>What was promised</h2>",
         _table(summary["guarantees"]),
         *(f'<p><img src="{figure.name}.svg" alt="{escape(figure.title)}"></p>' for figure in figures),
@@ -116,6 +112,11 @@ def page_of(summary: Mapping[str, Any], figures: Sequence[Bars]) -> str:
         f"{' …' if scope['mailboxes'] > len(scope['names']) else ''}</p>",
     ]
     return "\n".join(parts) + "\n</html>\n"
+
+
+def _time(text: str) -> str:
+    """A time of the certificate as people read it."""
+    return escape(text[:19].replace("T", " "))
 
 
 def _table(guarantees: Mapping[str, Mapping[str, int]]) -> str:

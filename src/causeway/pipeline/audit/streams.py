@@ -51,6 +51,7 @@ from causeway.types import ServiceClass
 _ACKNOWLEDGED: Final = int(Step.ACKNOWLEDGED)
 _COPIED: Final = int(Step.COPIED)
 _DELIVERED: Final = int(Step.DELIVERED)
+_DUPLICATE: Final = int(Step.DUPLICATE)
 _RECEIVED: Final = int(Step.RECEIVED)
 _RETURNED: Final = int(Step.RETURNED)
 _SETTLED: Final = int(Step.SETTLED)
@@ -336,7 +337,8 @@ class StreamJudge:
 
     def _too_early(self, had: frozenset[int]) -> tuple[str, tuple[AuditRow, ...]] | None:
         """Its owner had it after it said so, by its own order. Where another broker had it too, or copies of it from
-        another epoch were there, it was taken over, and had before."""
+        another epoch were there, it was taken over, and had before; so it was where a life of its owner knew it again,
+        and never took it itself."""
         for told in self.rows:
             if told.step != _ACKNOWLEDGED or not told.broker:
                 continue
@@ -347,6 +349,7 @@ class StreamJudge:
             theirs = any((row.writer, row.life) != (told.writer, told.life) for row in having) or any(
                 row.step == _COPIED and row.epoch not in epochs for row in here
             )
+            theirs = theirs or _knew_again(here, told)
             if having and not theirs and min(row.sequence for row in having) > told.sequence:
                 return "its owner had it only after it was acknowledged", (told, min(having, key=place_of))
         return None
@@ -451,6 +454,13 @@ def _after_end(delivered: list[AuditRow], steps: Steps) -> tuple[str, tuple[Audi
             if (row.writer, row.life) == (done.writer, done.life) and row.sequence > done.sequence:
                 return _AFTER[done.step], (done, row)
     return None
+
+
+def _knew_again(here: list[AuditRow], told: AuditRow) -> bool:
+    """Whether it was on the owner's storage when this life of it began: the life before had died at that moment."""
+    mine = [row for row in here if (row.writer, row.life) == (told.writer, told.life)]
+    known = any(row.step == _DUPLICATE and row.sequence < told.sequence for row in mine)
+    return known and not any(row.step in (_STORED, _TAKEN) for row in mine)
 
 
 def _copies_missing(places: dict[str, Steps]) -> tuple[str, tuple[AuditRow, ...]] | None:

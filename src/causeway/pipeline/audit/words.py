@@ -122,6 +122,7 @@ STEPS: Final = tuple(
         Step.DEAD,
         Step.EXPIRED,
         Step.REFUSED,
+        Step.DUPLICATE,
         Step.RECEIVED,
         Step.COPIED,
         Step.TAKEN,
