@@ -143,7 +143,7 @@ def test_disorder_is_caught_when_newer_letters_overtake_those_of_a_transaction_w
 ) -> None:
     monkeypatch.setattr(Contents, "orphan", lambda *_: None)
     faults = {"crashes": 10.0, "stops": 20.0, "partitions": 30.0, "client_crashes": 40.0, "backoff": True}
-    verdict = hunt("Order", likely=25, workloads=["relay"], rate=60.0, **faults)
+    verdict = hunt("Order", likely=96, workloads=["relay"], rate=60.0, **faults)
     assert verdict.ending == "wrong", verdict.failure_line()
 
 
