@@ -17,9 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from causeway.cli.main import main
-from causeway.pipeline.audit.pending import FOLLOWED
+from causeway.errors import LakeError
+from causeway.lake.keeping import compact
+from causeway.pipeline.audit.continuous import Follower
+from causeway.pipeline.audit.pending import FOLLOWED, LATE
+from causeway.pipeline.frame import JobRequest
 from causeway.trace import MEMBERS_APART, Step
 from tests.pipeline.bus_cluster import kept, running_bus, wait_kept
 from tests.pipeline.fault_lake import Segments, healthy
@@ -153,6 +158,38 @@ def test_follower_that_was_killed_tells_each_finding_once(tmp_path: Path) -> Non
     assert "Traceback" not in out.with_suffix(".stderr").read_text()
 
 
+@pytest.mark.timeout(600)
+def test_lake_that_is_compacted_meanwhile_is_read_once(spark: SparkSession, tmp_path: Path) -> None:
+    lake, out = tmp_path / "lake", tmp_path / "out"
+    request = JobRequest(str(lake), str(out), True, str(out / "checkpoint"), options={"patience": "5"}, follow=True)
+    began = float(int(time.time()) - 10 * LONG)
+    expected: set[tuple[Any, ...]] = set()
+    for number in range(2):  # each with a follower that begins anew
+        if number == 0:
+            expected |= write_stage(lake, number, began)
+        follower = Follower(spark, request, lambda _: None)
+        query = follower.start()
+        try:
+            query.processAllAvailable()
+            expected |= write_stage(lake, number, began) if number else set()
+            query.processAllAvailable()
+            read = follower.known.read
+            assert compact(lake, idle=0, grace=0).replaced
+            query.processAllAvailable()
+        finally:
+            query.stop()
+        assert follower.known.read == read == 1000 * (began + (number + 0.9) * LONG)
+        rows = [row for path in sorted(out.glob("followed/batch=*")) for row in table(path)]
+        assert sorted(map(key, rows)) == sorted(expected)
+        assert follower.known.counts.get(LATE, 0) == 0
+    for number in (8, 9):
+        tick = event(Step.SENT, "clock", "nowhere", number, writer="clock", role="application", sequence=number)
+        write_segment(lake, "events", [tick], day="2026-11-17", domain="unread")
+    compact(lake, idle=0, grace=0)
+    with pytest.raises(LakeError, match="had not read, and they are gone"):
+        Follower(spark, request, lambda _: None)
+
+
 def named(row: dict[str, Any]) -> str:
     ids = f"{row['first']}..{row['last']}" if row["last"] > row["first"] else str(row["first"])
     return f"{row['source']}:{row['incarnation']:x}:{row['dest']}:{row['stream']}:{ids}"
@@ -171,6 +208,7 @@ def counted(rows: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     [
         (["rates", "--follow"], "leave --follow out"),
         (["audit", "--set", "patience=5"], "is for --follow"),
+        (["audit", "--follow", "--master", "sc://nowhere"], "needs its driver in this process"),
         (["audit", "--follow", "--set", "patience=0"], "must be a number in 1..3600"),
         (["audit", "--follow", "--set", "memory=60", "--set", "patience=60"], "at least twice the patience"),
     ],
