@@ -67,7 +67,7 @@ def connect(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         server = subprocess.Popen([*command, *submit], cwd=folder, env=environment, stdout=log, stderr=log)
     try:
         until = time.monotonic() + SECONDS_MAX
-        while socket.socket().connect_ex(("127.0.0.1", port)):
+        while not is_open(port):
             assert server.poll() is None, (folder / "log").read_text()
             assert time.monotonic() < until, (folder / "log").read_text()
             time.sleep(0.1)
@@ -75,6 +75,11 @@ def connect(python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
     finally:
         server.terminate()
         server.wait(60)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def opens() -> list[str]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC
 from typing import Any
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, LessThan
 
 from causeway.client.inquiries import BrowseInquiry
 from causeway.errors import DataLost
-from causeway.pipeline.connector import register
+from causeway.pipeline.connector import CausewaySource, register
 from causeway.pipeline.connector.options import read_options
 from causeway.pipeline.connector.reading import CausewayReader
 from causeway.pipeline.connector.schema import SCHEMA
@@ -124,6 +126,8 @@ def test_times_are_filtered_by_the_broker(spark: SparkSession, cluster: LocalClu
 
 def test_a_session_that_pushes_no_filters_finds_the_same(spark: SparkSession, cluster: LocalCluster) -> None:
     other = spark.newSession()
+    with suppress(AnalysisException):  # known already, if Spark has looked for it with an interpreter that has it
+        other.dataSource.register(CausewaySource)
     assert other.conf.get("spark.sql.python.filterPushdown.enabled") == "false"
     reader = other.read.format("causeway").option("url", cluster.url).option("topics", "many/#")
     assert reader.load().where("topic = 'many/7'").count() == EACH

@@ -33,14 +33,21 @@ class Context:
         copies: Mapping[tuple[str, int], int],
         spans: Mapping[tuple[str, str, int], list[Subscribed]],
         patterns: Mapping[str, frozenset[str]],
-        ended: frozenset[str] = frozenset(),
+        ended: Mapping[str, Mapping[tuple[str, int], int]] | None = None,
     ) -> None:
         self.copies = dict(copies)
         """By broker and life: how many it was told to keep."""
         self._spans = dict(spans)
         self._patterns = dict(patterns)
-        self.ended = ended
-        """Subscriptions to which an item has ceased to forward: what lay in them may have ended with them."""
+        self._ended = dict(ended or {})
+
+    def has_ended(self, mailbox: str) -> bool:
+        """Whether an item has ceased to forward to a subscription: what lay in it may have ended with it."""
+        return mailbox in self._ended
+
+    def has_ended_since(self, mailbox: str, owner: tuple[str, int], sequence: int) -> bool:
+        """Whether that happened behind a record of the same life of a broker."""
+        return self._ended.get(mailbox, {}).get(owner, -1) > sequence
 
     def subscribed(self, item: str, owner: tuple[str, int], topic: str, since: int, until: int) -> Iterator[str]:
         """Subscriptions that wanted all of a topic during the whole of a stretch of an owner's life."""
@@ -69,13 +76,14 @@ def context_of(rows: Iterable[Mapping[str, Any]], copies: Mapping[tuple[str, int
     """From rows of CONTEXT_STEPS with CONTEXT_COLUMNS, in any order, and what brokers were told to keep."""
     told: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
     patterns: dict[str, frozenset[str]] = {}
-    ended: set[str] = set()
+    ended: dict[str, dict[tuple[str, int], int]] = {}
     for row in rows:
         if row["step"] == Step.UNSUBSCRIBED:
-            ended.add(row["mailbox"])
+            mine, owner = ended.setdefault(row["mailbox"], {}), (row["writer"], row["life"])
+            mine[owner] = max(mine.get(owner, -1), row["sequence"])
         told.setdefault((row["dest"], row["writer"], row["life"]), []).append(row)
         patterns[row["mailbox"]] = patterns.get(row["mailbox"], frozenset()) | {row["topic"]}
-    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()}, patterns, frozenset(ended))
+    return Context(copies, {where: list(_spans(mine)) for where, mine in told.items()}, patterns, ended)
 
 
 def _spans(rows: list[Mapping[str, Any]]) -> Iterator[Subscribed]:

@@ -249,8 +249,12 @@ class StreamJudge:
 
     def _began_anew(self, mailbox: str, stored: list[AuditRow]) -> bool:
         """Whether a subscription may have ended with what lay in it: somebody has withdrawn it, and all that was handed
-        out behind this was stored in other epochs."""
-        return mailbox in self._context.ended and self._epochs.get(mailbox, set()).isdisjoint(r.epoch for r in stored)
+        out behind this was stored in other epochs; or the broker that stored it has seen the end (epochs of mailboxes
+        that share a replica group go on when one of them ends)."""
+        known = self._context
+        if any(known.has_ended_since(mailbox, (row.writer, row.life), row.sequence) for row in stored):
+            return True
+        return known.has_ended(mailbox) and self._epochs.get(mailbox, set()).isdisjoint(r.epoch for r in stored)
 
     def _given_back(self, mailbox: str, steps: Steps) -> tuple[AuditRow, ...] | None:
         """The last that its only owner says is that a reader gave it back, and then it handed out what came behind."""
